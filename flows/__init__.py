@@ -1,0 +1,1 @@
+"""Prefect flows: thin, one per product, and the nightly chain."""
