@@ -1,0 +1,7 @@
+"""Worlds as SQLite databases (docs/worlds.md)."""
+
+from pipeline.worlds.sql.engine import RowChange, Runtime, SqlWorld, runtime
+from pipeline.worlds.sql.guard import Limits
+from pipeline.worlds.sql.image import Image, build_image
+
+__all__ = ["Image", "Limits", "RowChange", "Runtime", "SqlWorld", "build_image", "runtime"]
