@@ -178,9 +178,10 @@ class SqlWorld:
         total = self._connection.total_changes
         if total == self._total:
             return False
-        noted = self._execute(f"select tbl, old, new from {LOG_TABLE}").fetchall()
-        if noted:
-            self._execute(f"delete from {LOG_TABLE}")
+        with self._guard.as_("engine"):
+            noted = self._execute(f"select tbl, old, new from {LOG_TABLE}").fetchall()
+            if noted:
+                self._execute(f"delete from {LOG_TABLE}")
         self._total = self._connection.total_changes
         tables = self.runtime.image.tables
         before = self._state
