@@ -111,6 +111,7 @@ def _check_tool(live: SqlWorld, tool: ToolSpec, report: Admission) -> Iterator[P
         yield Problem("read_only", tool.name, "it is marked read-only but has a `do` step")
     proven: Counter[str | None] = Counter()
     for witness in tool.program.witnesses:
+        live.reset()
         try:
             rows = witness_rows(live, witness, ROWS_PER_WITNESS)
         except WorldError as error:

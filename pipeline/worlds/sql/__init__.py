@@ -2,6 +2,7 @@
 
 from pipeline.worlds.sql.engine import RowChange, Runtime, SqlWorld, runtime
 from pipeline.worlds.sql.guard import Limits
+from pipeline.worlds.sql.host import SqlHost
 from pipeline.worlds.sql.image import Image, build_image
 
-__all__ = ["Image", "Limits", "RowChange", "Runtime", "SqlWorld", "build_image", "runtime"]
+__all__ = ["Image", "Limits", "RowChange", "Runtime", "SqlHost", "SqlWorld", "build_image", "runtime"]

@@ -89,12 +89,11 @@ class SqlWorld:
     def _load(self) -> None:
         self._guard.mode = "engine"
         self._connection.deserialize(self.runtime.image.data)
-        self._guard.refill()
-        self._execute(f"pragma max_page_count={self.runtime.limits.pages}")
         self._guard.mode = "program"
         self._state = self.runtime.image.state
         self._changed: dict[Key, tuple[Row | None, Row | None]] = {}
         self._counter = FIRST_ID
+        self._grown = 0
         self.clock = self.world.clock
         self._ref = ""
         self._total = self._connection.total_changes
@@ -164,44 +163,56 @@ class SqlWorld:
             self._execute(f"delete from {name} where {where}||''=?", (key,))
         for name, _, row in rows:
             if row is not None:
-                self._execute(f"insert into {name} values ({','.join('?' * len(row))})", row)
+                columns = [*tables[name].columns, "rowid"] if tables[name].rowid else tables[name].columns
+                marks = ",".join("?" * len(row))
+                self._execute(f"insert into {name}({','.join(columns)}) values ({marks})", row)
+        noted = self._take_log()
         self._execute("commit")
         self._execute("pragma foreign_keys=on")
-        self._absorb()
+        self._absorb(noted)
 
     def changes(self) -> list[RowChange]:
         """All rows that differ from the seed, in order of table and key."""
         return [RowChange(table, key, old, new) for (table, key), (old, new) in sorted(self._changed.items())]
 
-    def _absorb(self) -> bool:
-        """Reads what the triggers noted and brings hash and difference up to date. True if anything changed."""
-        total = self._connection.total_changes
-        if total == self._total:
-            return False
+    def _take_log(self) -> list[tuple[str, str | None, str | None]]:
+        """What the triggers noted in this transaction, taken out of the world.
+
+        Raises _TooMuch when the episode has written more than it may.
+        """
+        if self._connection.total_changes == self._total:
+            return []
         with self._guard.as_("engine"):
             noted = self._execute(f"select tbl, old, new from {LOG_TABLE}").fetchall()
-            if noted:
-                self._execute(f"delete from {LOG_TABLE}")
+            self._execute(f"delete from {LOG_TABLE}")
+        grown = self._grown + sum(len(new or "") for _, _, new in noted)
+        if grown > self.runtime.limits.growth_bytes:
+            raise _TooMuch(f"the episode has written more than {self.runtime.limits.growth_bytes} bytes")
+        self._grown = grown
+        return noted
+
+    def _absorb(self, noted: list[tuple[str, str | None, str | None]]) -> bool:
+        """Brings hash and difference up to date after a commit. True if a counted row changed."""
         self._total = self._connection.total_changes
-        tables = self.runtime.image.tables
+        if not noted:
+            return False
         before = self._state
         for name, old_text, new_text in noted:
-            table = tables[name]
-            old = tuple(json.loads(old_text)) if old_text is not None else None
-            new = tuple(json.loads(new_text)) if new_text is not None else None
-            if old is not None:
-                self._note(name, _key(table.key, old), old, None)
+            table = self.runtime.image.tables[name]
+            for text, sign in ((old_text, -1), (new_text, 1)):
+                if text is None:
+                    continue
+                row = tuple(json.loads(text))
+                key = _key(table.key, row)
+                self._note(name, key, *((row, None) if sign < 0 else (None, row)))
                 if table.counted:
-                    self._state -= row_hash(name, old)
-            if new is not None:
-                self._note(name, _key(table.key, new), None, new)
-                if table.counted:
-                    self._state += row_hash(name, new)
+                    self._state += sign * row_hash(name, row[:-1] if table.rowid else row)
         self._state %= MODULUS
         self._ref = ""
-        return self._state != before or bool(noted)
+        return self._state != before
 
     def _note(self, table: str, key: str, old: Row | None, new: Row | None) -> None:
+        """One row went (`old`) or came (`new`)."""
         first, _ = self._changed.get((table, key), (old, None))
         if first == new:
             self._changed.pop((table, key), None)
@@ -240,23 +251,25 @@ class SqlWorld:
                         self._rollback()
                         return CallResult(False, None, (error.code, error.message), before, before)
             value = self._result(tool, execute(tool.result, bound))
-            if tool.writes:
-                execute("commit")
-        except (sqlite3.Error, MemoryError, OverflowError, ValueError, _TooMany) as error:
+            if not tool.writes:
+                return CallResult(True, value, None, before, before)
+            noted = self._take_log()
+            execute("commit")
+        except (sqlite3.Error, MemoryError, OverflowError, ValueError, _TooMuch) as error:
             self._rollback()
             return _refusal(*_classify(error), before)
-        if tool.writes and self._absorb():
-            if tool.uses_new_id:
-                self._counter += 1
-            return CallResult(True, value, None, before, self.ref)
-        return CallResult(True, value, None, before, before)
+        self._absorb(noted)
+        if noted and tool.uses_new_id:
+            self._counter += 1
+            self._ref = ""
+        return CallResult(True, value, None, before, self.ref)
 
     def _result(self, tool: Compiled, cursor: sqlite3.Cursor) -> Json:
         names = [column[0] for column in cursor.description]
         limit = self.runtime.limits.rows
         rows = cursor.fetchmany(limit + 1) if tool.many else cursor.fetchmany(1)
         if len(rows) > limit:
-            raise _TooMany(f"the result has more than {limit} rows")
+            raise _TooMuch(f"the result has more than {limit} rows")
         objects = [dict(zip(names, row, strict=True)) for row in rows]
         if tool.coercions:
             for item in objects:
@@ -282,13 +295,14 @@ class SqlWorld:
             try:
                 self._execute("begin")
                 self._execute(statement, {"now": self.clock})
+                noted = self._take_log()
                 self._execute("commit")
-            except (sqlite3.Error, MemoryError) as error:
+            except (sqlite3.Error, MemoryError, _TooMuch) as error:
                 self._rollback()
                 raise WorldError(
                     f"World {self.world.name}: initial statement fails: {error}: {statement}"
                 ) from error
-            self._absorb()
+            self._absorb(noted)
 
     # ---- questions about the state ----------------------------------------------------------------------
 
@@ -341,8 +355,8 @@ class SqlWorld:
         return result
 
 
-class _TooMany(Exception):
-    """More rows than a result may have."""
+class _TooMuch(Exception):
+    """A result or a change is larger than it may be."""
 
 
 def _key(positions: tuple[int, ...], row: Row) -> str:
@@ -359,7 +373,7 @@ def _classify(error: Exception) -> tuple[Failure, str]:
         return Failure.CONSTRAINT, f"The change is not allowed: {error}."
     text = str(error)
     limits = ("interrupted", "too big", "is full", "more than", "too many", "too complex", "too deep")
-    if isinstance(error, MemoryError | OverflowError | _TooMany) or any(word in text for word in limits):
+    if isinstance(error, MemoryError | OverflowError | _TooMuch) or any(word in text for word in limits):
         return Failure.LIMIT_EXCEEDED, f"The call was stopped: {text or 'out of memory'}."
     return Failure.TOOL_DEFECT, f"The tool is broken: {text}."
 

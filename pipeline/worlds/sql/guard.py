@@ -42,8 +42,8 @@ class Limits:
     """Rows of a result."""
     value_bytes: int = 65_536
     """Length of one value or row."""
-    pages: int = 4_096
-    """Database size in pages of 4 KiB."""
+    growth_bytes: int = 16 * 2**20
+    """New and changed rows of one episode, as text."""
     heap_bytes: int = 512 * 2**20
     """What SQLite may allocate in this process, all worlds together."""
 

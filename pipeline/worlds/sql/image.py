@@ -21,7 +21,11 @@ Row = tuple[Json, ...]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of a world: column names, positions of the primary key, whether it counts for the state hash."""
+    """A table of a world: column names, positions of the primary key, whether it counts for the state hash.
+
+    A hidden `rowid` is kept in changes and snapshots behind the columns, since it decides the order of unordered
+    queries; it is no part of the hash.
+    """
 
     name: str
     columns: tuple[str, ...]
@@ -29,6 +33,7 @@ class Table:
     nullable: tuple[bool, ...]
     key: tuple[int, ...]
     counted: bool
+    rowid: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,8 @@ def _create_tables(connection: sqlite3.Connection, world: World) -> None:
 
 
 def _read_tables(connection: sqlite3.Connection, world: World) -> dict[str, Table]:
+    if "autoincrement" in world.schema_sql.lower():
+        raise WorldError(f"World {world.name}: autoincrement is not supported.", way_out="Use :new_id.")
     names = [
         row[0]
         for row in connection.execute(
@@ -109,6 +116,7 @@ def _read_tables(connection: sqlite3.Connection, world: World) -> dict[str, Tabl
     for name in names:
         info = connection.execute(f"pragma table_info({name})").fetchall()
         key = sorted((row[5], row[0]) for row in info if row[5])
+        alias = len(key) == 1 and (info[key[0][1]][2] or "").lower() == "integer"
         if not key:
             raise WorldError(f"World {world.name}: table {name} has no primary key.", way_out="Declare one.")
         tables[name] = Table(
@@ -118,8 +126,14 @@ def _read_tables(connection: sqlite3.Connection, world: World) -> dict[str, Tabl
             tuple(not row[3] and not row[5] for row in info),
             tuple(index for _, index in key),
             name not in world.log_tables,
+            not alias and not _without_rowid(connection, name),
         )
     return tables
+
+
+def _without_rowid(connection: sqlite3.Connection, table: str) -> bool:
+    rows = connection.execute("select name from pragma_table_list where wr and name=?", (table,)).fetchall()
+    return bool(rows)
 
 
 def _fill(connection: sqlite3.Connection, guard: Guard, world: World, tables: dict[str, Table]) -> None:

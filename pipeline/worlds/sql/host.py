@@ -1,0 +1,46 @@
+"""The SQL world as a `ToolHost`."""
+
+from __future__ import annotations
+
+from pipeline.records import Json, Snapshot, World
+from pipeline.worlds.host import Ability, CallResult
+from pipeline.worlds.sql.engine import SqlWorld
+
+_POOL: dict[str, list[SqlWorld]] = {}
+"""Idle copies by world, so that an episode does not pay for a new connection."""
+_POOLED = 4
+
+
+class SqlHost:
+    """One episode's copy of a world. Copies go back to a pool of this process when closed."""
+
+    ability: Ability = "exact"
+
+    def __init__(self, world: World) -> None:
+        idle = _POOL.setdefault(world.id, [])
+        self.live = idle.pop() if idle else SqlWorld(world)
+        self.live.reset()
+        self.tools = self.live.tools
+        self._open = True
+
+    async def call(self, name: str, arguments: dict[str, Json]) -> CallResult:
+        return self.live.call(name, arguments)
+
+    def snapshot(self) -> Snapshot:
+        return self.live.snapshot()
+
+    async def restore(self, snapshot: Snapshot) -> None:
+        self.live.restore(snapshot)
+
+    def advance(self, seconds: float) -> None:
+        self.live.advance(seconds)
+
+    async def close(self) -> None:
+        if not self._open:
+            return
+        self._open = False
+        idle = _POOL.setdefault(self.live.world.id, [])
+        if len(idle) < _POOLED:
+            idle.append(self.live)
+        else:
+            self.live.close()
