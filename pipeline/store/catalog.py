@@ -1,0 +1,183 @@
+"""The catalog: SQL over all runs, while they run.
+
+Views over the Parquet files of all run folders. `data/catalog.duckdb` holds them for any DuckDB client; it is only
+ever replaced as a whole, so that it can be read, rebuilt or deleted at any time. `query` does not open it at all: it
+makes the same views in memory, so that no lock of any process matters.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+
+from pipeline.records import InputError, RunError
+from pipeline.store.files import sync_file, told_when_full
+from pipeline.store.folder import names
+from pipeline.store.result import Result, told_of_sql
+from pipeline.store.shards import to_arrow, write_parquet
+from pipeline.store.tables import SCHEMA_VERSION, TABLES
+
+_EMPTY = ".empty"
+"""A run that is none: it holds a typed shard without rows of every table, since DuckDB refuses an empty glob."""
+
+_ALLOWED = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
+
+_RUNS = """
+select parse_filename(parse_dirpath(filename)) as run, flow, seed, started, status, version, "schema"
+from read_json('{runs}/*/run.json', filename = true, format = 'unstructured', columns = {{
+    flow: 'VARCHAR', seed: 'BIGINT', started: 'TIMESTAMPTZ', status: 'VARCHAR', version: 'VARCHAR', "schema": 'INTEGER'
+}}) where not starts_with(run, '.')
+"""
+_LATEST = "select run, trajectory, max(round) as round from all_judgements group by all"
+_DERIVED = {
+    "judgements": f"select j.* from all_judgements j semi join ({_LATEST}) l using (run, trajectory, round)",
+    "trajectories": """
+        select t.* replace (
+            if(j.round is null, t.passed, j.passed) as passed, if(j.round is null, t.value, j.value) as value,
+            if(j.round is null, t.owner, j.owner) as owner, if(j.round is null, t.reward, j.reward) as reward,
+            if(j.round is null, t.reason, j.reason) as reason)
+        from all_trajectories t left join judgements j on j.run = t.run and j.trajectory = t.id""",
+    "verdicts": f"""
+        select v.* from all_verdicts v left join ({_LATEST}) l using (run, trajectory)
+        where v.round = coalesce(l.round, 0)""",
+    "funnel": """
+        select run, stage, sum(entered)::bigint as entered, sum(kept)::bigint as kept,
+            sum(rejected)::bigint as rejected, sum(failed)::bigint as failed, sum(pending)::bigint as pending,
+            sum(tokens)::bigint as tokens, sum(cost) as cost
+        from all_funnel group by run, stage""",
+}
+"""Views that say more than their table; the table itself is then the view `all_NAME`."""
+
+
+class Catalog:
+    """SQL over the runs of one data folder."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.data_dir = Path(data_dir).resolve()
+        self.path = self.data_dir / "catalog.duckdb"
+        if any(character in str(self.data_dir) for character in "*?[]{}"):
+            raise RunError(
+                f"The data folder {self.data_dir} has a character in its path that stands for others in patterns.",
+                way_out="Choose a folder without * ? [ ] { }.",
+            )
+
+    def rebuild(self) -> Path:
+        """Writes `catalog.duckdb` anew beside the old one and swaps them. Raises RunError when the disk is full."""
+        self._lay_empty()
+        building = self.path.with_name(".catalog-new.duckdb")
+        building.unlink(missing_ok=True)
+        with told_when_full(self.path):
+            with told_of_sql(), closing(duckdb.connect(str(building))) as connection:
+                self._create_views(connection)
+            sync_file(building)
+            building.replace(self.path)
+            sync_file(self.data_dir)
+        return self.path
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        """An in-memory database with all views, for Python code that queries more than once."""
+        self._lay_empty()
+        connection = duckdb.connect(
+            config={
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": True,
+                "TimeZone": "UTC",
+            }
+        )
+        self._create_views(connection)
+        return connection
+
+    def query(self, sql: str) -> Result:
+        """The result of one reading statement.
+
+        Raises InputError for a statement that writes, for several statements and for an error in the SQL, and
+        RunError for a damaged shard.
+        """
+        connection = self.connect()
+        with told_of_sql():
+            statements = connection.extract_statements(sql)
+        if len(statements) != 1:
+            raise InputError(f"{len(statements)} statements were given.", way_out="Give exactly one query.")
+        kind = statements[0].type
+        if kind not in _ALLOWED:
+            raise InputError(
+                f"Only queries are allowed here, and this is {kind.name}: runs are never changed by SQL.",
+                way_out="For tables of your own, attach the catalog read-only in a DuckDB of yours:"
+                f" attach '{self.path}' (read_only).",
+            )
+        with told_of_sql():
+            return Result(connection, statements[0].query)
+
+    def other_versions(self) -> dict[str, int]:
+        """Runs that the views leave out, since they were written with another schema version: name to version."""
+        found = {}
+        for name in names(self.data_dir):
+            try:
+                version = json.loads((self.data_dir / "runs" / name / "run.json").read_bytes())["schema"]
+            except (OSError, ValueError, KeyError):
+                version = 0
+            if version != SCHEMA_VERSION:
+                found[name] = int(version)
+        return found
+
+    # -- views -------------------------------------------------------------------------------------------------
+
+    def _create_views(self, connection: duckdb.DuckDBPyConnection) -> None:
+        for statement in self.views():
+            connection.execute(statement)
+
+    def views(self) -> Iterator[str]:
+        """The statements that make all views, in order."""
+        runs = self.data_dir / "runs"
+        others = self.other_versions()
+        folders = (
+            [_EMPTY, *(name for name in names(self.data_dir) if name not in others)] if others else ["*"]
+        )
+        yield f"create view runs as {_RUNS.format(runs=_quoted(runs))}"
+        for table in TABLES.values():
+            globs = ", ".join(
+                f"'{_quoted(runs / folder / 'shards')}/*/{table.name}.parquet'"
+                for folder in folders
+                if folder in ("*", _EMPTY) or any((runs / folder / "shards").glob(f"*/{table.name}.parquet"))
+            )
+            name = f"all_{table.name}" if table.name in _DERIVED else table.name
+            distinct = f"distinct on (run, {', '.join(table.key)}) " if table.shared else ""
+            yield (
+                f"create view {name} as select {distinct}split_part(filename, '/', -4) as run,"
+                f" * exclude (filename) from read_parquet([{globs}], filename = true, hive_partitioning = false)"
+            )
+        for name, sql in _DERIVED.items():
+            yield f"create view {name} as {sql}"
+
+    def _lay_empty(self) -> None:
+        """Makes sure that every table has one typed shard without rows, of the present schema."""
+        run = self.data_dir / "runs" / _EMPTY
+        shard = run / "shards" / "empty-00000"
+        facts = run / "run.json"
+        wanted = {
+            "schema": SCHEMA_VERSION,
+            "flow": "",
+            "seed": 0,
+            "started": None,
+            "status": "",
+            "version": "",
+            "tables": {name: str(table.schema) for name, table in TABLES.items()},
+        }
+        if facts.exists() and json.loads(facts.read_bytes()) == wanted:
+            return
+        shard.mkdir(parents=True, exist_ok=True)
+        for table in TABLES.values():
+            building = shard / f".{table.name}.new"
+            write_parquet(building, to_arrow(table, []))
+            building.replace(shard / f"{table.name}.parquet")
+        building = run / ".run.new"
+        building.write_text(json.dumps(wanted))
+        building.replace(facts)
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
