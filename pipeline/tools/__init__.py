@@ -1,1 +1,1 @@
-
+"""Tools of real MCP servers, their normalization, and the repository of all tools."""

@@ -1,0 +1,222 @@
+"""Tools of real MCP servers: each launched alone, listed, normalized, and gone again.
+
+One task per server does everything from installing to closing. Whatever a server does wrong costs one
+`ServerFailure` with its cause and the tail of its stderr, never the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipeline.config.tools import IngestConfig
+from pipeline.records import Json, Provenance, Record, ToolSpec
+from pipeline.tools.normalize import Rejection, normalize
+from pipeline.worlds._mcp import Listing, McpFailure, Session, SessionLimits, connect
+from pipeline.worlds.environments import Environment, InstallFailure, asked_package, prepare
+from pipeline.worlds.server_process import ProcessLimits, run_isolated, sweep
+from pipeline.worlds.servers import ServerEntry
+
+
+class ServerFailure(Record):
+    """What went wrong with one server. `tools` tells how many of its tools were kept all the same."""
+
+    server: str
+    step: str
+    """install, start, initialize, tools/list"""
+    kind: str
+    """install, timeout, exited, noise, too_long, protocol, version, refused, http, unreachable, incomplete"""
+    message: str
+    stderr: str = ""
+    tools: int = 0
+
+
+class ServerReport(Record):
+    """A server that listed its tools."""
+
+    server: str
+    name: str
+    version: str
+    protocol: str
+    tools: int
+    rejected: int
+    pages: int
+    noise: str = ""
+    """First line on stdout that was no message."""
+
+
+@dataclass(frozen=True)
+class Harvest:
+    """What came in, in the order of the servers, whatever the order in which they answered."""
+
+    tools: tuple[ToolSpec, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+    failures: tuple[ServerFailure, ...] = ()
+    servers: tuple[ServerReport, ...] = ()
+
+    @staticmethod
+    def joined(parts: Iterable[Harvest]) -> Harvest:
+        parts = list(parts)
+        return Harvest(
+            tools=tuple(tool for part in parts for tool in part.tools),
+            rejections=tuple(item for part in parts for item in part.rejections),
+            failures=tuple(item for part in parts for item in part.failures),
+            servers=tuple(item for part in parts for item in part.servers),
+        )
+
+
+@dataclass
+class Siblings:
+    """Takes in the tools of one server, one by one: names stay apart, and the same tool twice counts once."""
+
+    provenance: Provenance
+    tools: list[ToolSpec] = field(default_factory=list)
+    rejections: list[Rejection] = field(default_factory=list)
+    _names: set[str] = field(default_factory=set)
+    _seen: set[str] = field(default_factory=set)
+
+    def add(self, raw: Json) -> None:
+        text = json.dumps(raw, sort_keys=True)
+        if text in self._seen:
+            name = str(raw.get("name", "")) if isinstance(raw, dict) else ""
+            reason = "the same tool was listed twice"
+            self.rejections.append(Rejection(name=name[:200], reason=reason, provenance=self.provenance))
+            return
+        self._seen.add(text)
+        result = normalize(raw, self.provenance, self._names)
+        if isinstance(result, Rejection):
+            self.rejections.append(result)
+        else:
+            self.tools.append(result)
+            self._names.add(result.name)
+
+
+async def ingest(
+    servers: Mapping[str, ServerEntry],
+    config: IngestConfig,
+    on_done: Callable[[str, Harvest], None] | None = None,
+) -> Harvest:
+    """Lists all servers, `config.parallel` at a time. `on_done` hears of each as it ends, e.g. to commit it.
+
+    First ends what an earlier, killed run left behind.
+    """
+    await asyncio.to_thread(sweep)
+    gate = asyncio.Semaphore(config.parallel)
+
+    async def one(entry: ServerEntry) -> Harvest:
+        async with gate:
+            harvest = await list_server(entry, config)
+        if on_done is not None:
+            on_done(entry.name, harvest)
+        return harvest
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one(entry)) for entry in servers.values()]
+    return Harvest.joined(task.result() for task in tasks)
+
+
+def default_cache() -> Path:
+    """Where environments are kept unless the configuration says otherwise."""
+    return Path.home() / ".cache" / "tracemill" / "servers"
+
+
+async def list_server(entry: ServerEntry, config: IngestConfig) -> Harvest:
+    """The harvest of one server; never raises for what the server does."""
+    stderr = [""]
+    try:
+        return await _list(entry, config, stderr)
+    except InstallFailure as error:
+        failure = ("install", "install", str(error))
+    except McpFailure as error:
+        failure = (error.step, error.kind, error.message)
+    step, kind, message = failure
+    row = ServerFailure(
+        server=entry.name,
+        step=step,
+        kind=kind,
+        message=_clean(entry, message),
+        stderr=_clean(entry, stderr[0]),
+    )
+    return Harvest(failures=(row,))
+
+
+def _clean(entry: ServerEntry, text: str) -> str:
+    text = entry.scrub(text)
+    return "".join(
+        character if character.isprintable() or character in "\n\t" else "\ufffd" for character in text
+    )
+
+
+async def _list(entry: ServerEntry, config: IngestConfig, stderr: list[str]) -> Harvest:
+    limits = SessionLimits(
+        start=config.start_timeout,
+        call=config.call_timeout,
+        line=config.max_line_mb << 20,
+        pages=config.max_pages,
+        tools=config.max_tools,
+    )
+    if entry.url:
+        async with connect(entry, limits) as session:
+            listing = await session.list_tools()
+            return _harvest(entry, session, listing, Environment(argv=()), home="")
+    environment = await _environment(entry, config)
+    process_limits = ProcessLimits(memory=config.memory_mb << 20, seconds=config.server_timeout)
+    async with run_isolated(
+        environment.argv, env=dict(entry.env), path=environment.path, limits=process_limits
+    ) as process:
+        try:
+            async with connect(process, limits) as session:
+                listing = await session.list_tools()
+                return _harvest(entry, session, listing, environment, home=str(process.home))
+        finally:
+            stderr[0] = process.stderr_tail
+
+
+async def _environment(entry: ServerEntry, config: IngestConfig) -> Environment:
+    package = asked_package(entry)
+    if package is None:
+        return Environment(argv=(entry.command, *entry.args))
+    return await prepare(package, config.cache or default_cache(), config.install_timeout)
+
+
+def _harvest(
+    entry: ServerEntry, session: Session, listing: Listing, environment: Environment, home: str
+) -> Harvest:
+    provenance = Provenance(
+        source="mcp",
+        server=entry.name,
+        server_version=session.version,
+        protocol=session.protocol,
+        registry=environment.registry,
+        package=environment.package,
+        version=environment.version,
+        license=environment.license,
+    )
+    siblings = Siblings(provenance)
+    for raw in listing.tools:
+        siblings.add(_without_home(raw, home))
+    report = ServerReport(
+        server=entry.name,
+        name=session.name,
+        version=session.version,
+        protocol=session.protocol,
+        tools=len(siblings.tools),
+        rejected=len(siblings.rejections),
+        pages=listing.pages,
+        noise=_clean(entry, session.noise),
+    )
+    failures: tuple[ServerFailure, ...] = ()
+    if listing.problem:
+        failure: dict[str, Any] = {"server": entry.name, "step": "tools/list", "kind": "incomplete"}
+        failures = (ServerFailure(**failure, message=listing.problem, tools=len(siblings.tools)),)
+    return Harvest(tuple(siblings.tools), tuple(siblings.rejections), failures, (report,))
+
+
+def _without_home(raw: Json, home: str) -> Json:
+    """The throw-away home in a description or default is an accident of this launch."""
+    text = json.dumps(raw)
+    return json.loads(text.replace(home, "/home/user")) if home and home in text else raw
