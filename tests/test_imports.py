@@ -27,7 +27,13 @@ MAY_IMPORT: dict[str, set[str]] = {
 LOWER = set(MAY_IMPORT)
 MAY_IMPORT["teacher"] = set(LOWER)
 MAY_IMPORT["report"] = LOWER | {"teacher"}
-OWNERS = {"openai": "models", "docker": "sandbox", "mcp": "worlds/_mcp.py", "prefect": "flows"}
+OWNERS = {
+    "openai": "models",
+    "docker": "sandbox",
+    "aiodocker": "sandbox",
+    "mcp": "worlds/_mcp.py",
+    "prefect": "flows",
+}
 
 
 def _imports(path: Path) -> set[str]:

@@ -2,7 +2,7 @@
 
 from pipeline.records.base import Json, Record, canonical_json, content_id
 from pipeline.records.chat import ChatAnswer, ChatRequest, Message, Outcome
-from pipeline.records.code import CodeTask, RunStatus, TestOutcome, TestReport
+from pipeline.records.code import Admission, CodeTask, RunStatus, TestOutcome, TestReport
 from pipeline.records.documents import Chunk, Document, FidelityReport, Finding, Rewrite, Span
 from pipeline.records.errors import (
     BudgetExceeded,
@@ -81,6 +81,7 @@ from pipeline.records.worlds import (
 )
 
 __all__ = [
+    "Admission",
     "AgentProfile",
     "AgentTurn",
     "ArgumentSource",

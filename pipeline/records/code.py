@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import cached_property
+from typing import Literal
 
 from pydantic import Field
 
@@ -36,6 +37,10 @@ class CodeTask(Record):
     pass_to_pass: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
     """Glob patterns of paths whose changes are carried into grading; empty: every path that is not a test."""
+    executable: tuple[str, ...] = ()
+    """Paths of `files`, `tests` and `gold` that can be executed."""
+    binary: dict[str, str] = {}
+    """Files that are no UTF-8 text, in base64."""
     image: str = "python"
     timeout: float = Field(default=60.0, gt=0)
     """Seconds for one run of the tests."""
@@ -68,5 +73,25 @@ class TestReport(Record):
     output: str = ""
     """Head and tail of what the tests printed, with a marker where it was cut."""
     refused: tuple[str, ...] = ()
-    """Changed paths that were not carried over."""
+    """Changed paths that were not carried over, each with the reason: `conftest.py: test configuration`."""
+    flags: tuple[str, ...] = ()
+    """What looks like an attempt on the tests, without being proof of one."""
     image_digest: str = ""
+
+
+class Admission(Record):
+    """Whether a code task may be used, with the runs that say so."""
+
+    task: CodeTask
+    """The task, with the ids of its tests filled in where its source named none."""
+    verdict: Literal["admitted", "rejected", "quarantined"]
+    """`quarantined`: flaky or dependent on the order of its tests; kept apart with its record."""
+    reason: str = ""
+    empty: TestReport | None = None
+    """The run without any solution."""
+    gold: tuple[TestReport, ...] = ()
+    """The runs of the reference solution, each in another order."""
+
+    @property
+    def admitted(self) -> bool:
+        return self.verdict == "admitted"

@@ -1,0 +1,1 @@
+"""A bounded cache whose values expire."""

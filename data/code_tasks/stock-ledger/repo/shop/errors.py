@@ -1,0 +1,2 @@
+class LedgerError(Exception):
+    """The caller asked for something that the stock does not allow."""
