@@ -1,0 +1,170 @@
+"""The way to one (endpoint, model): slots, pauses, pace, and the breaker that stops a run whose endpoint is down."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+
+from pipeline.config.models import Resolved
+from pipeline.models.limits import AdaptiveLimit, Pace
+from pipeline.models.retries import CallError, delay
+from pipeline.records import EndpointDown
+
+log = logging.getLogger("tracemill.models")
+
+_SUSPICIOUS = 3
+"""So many different requests failing in a row, with none succeeding, point at the endpoint and not at a request."""
+
+
+class Lane:
+    """Lets calls in as the limit allows. All methods belong to one event loop."""
+
+    def __init__(self, target: Resolved, clock: Callable[[], float] = time.monotonic) -> None:
+        self.name = f"{target.wire_name} at {target.endpoint.base_url}"
+        self._patience = target.endpoint.patience
+        self._clock = clock
+        self.adaptive = AdaptiveLimit(target.limits)
+        self._requests = Pace(target.limits.rpm) if target.limits.rpm else None
+        self._tokens = Pace(target.limits.tpm) if target.limits.tpm else None
+        self.in_flight = 0
+        self._queue: deque[asyncio.Future[None]] = deque()
+        self._paused_until = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._failing: set[int] = set()
+        self._failing_since = 0.0
+        self._proven_up = False
+        self._down: EndpointDown | None = None
+        self.probing = False
+
+    @property
+    def limit(self) -> int:
+        """Calls that may be in flight now: one only while the endpoint is under suspicion."""
+        return 1 if self.suspected else self.adaptive.limit
+
+    @property
+    def suspected(self) -> bool:
+        """Whether the endpoint itself, not single requests, seems to fail."""
+        return len(self._failing) >= _SUSPICIOUS and not self._proven_up
+
+    @property
+    def waiting(self) -> int:
+        return len(self._queue)
+
+    async def enter(self, tokens: int) -> float:
+        """Wait for a slot; the time it was given. `tokens`: an estimate for the pace. Raises EndpointDown."""
+        self.check()
+        if self._queue or self.in_flight >= self.limit or self._clock() < self._paused_until:
+            slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._queue.append(slot)
+            self._admit()
+            try:
+                await slot
+            except asyncio.CancelledError:
+                if slot.done() and not slot.cancelled() and slot.exception() is None:
+                    self.leave()
+                raise
+        else:
+            self.in_flight += 1
+        wait = self._pace(tokens)
+        if wait > 0:
+            try:
+                await asyncio.sleep(wait)
+                self.check()
+            except BaseException:
+                self.leave()
+                raise
+        return self._clock()
+
+    def leave(self) -> None:
+        """Give the slot back."""
+        self.in_flight -= 1
+        self._admit()
+
+    def check(self) -> None:
+        """Raises EndpointDown once the endpoint has been given up."""
+        if self._down is not None:
+            raise EndpointDown(self._down.what, way_out=self._down.way_out)
+
+    def succeeded(self, started: float, *, pause: float, tokens: int) -> None:
+        """A good answer. `tokens`: what was used beyond the estimate. Called before `leave`."""
+        self._failing.clear()
+        self._proven_up = False
+        self.adaptive.succeeded(started, self._clock(), saturated=self.in_flight >= self.limit)
+        if self._tokens is not None:
+            self._tokens.reserve(tokens, self._clock())
+        if pause:
+            self._pause(pause)
+
+    def failed(self, request: int, started: float, error: CallError) -> bool:
+        """A call brought no answer; whether that uses up one of the request's tries. Called before `leave`."""
+        now = self._clock()
+        if error.rule.fatal:
+            self.give_up(f"{self.name} cannot be used: {error.message}", error.rule.way_out)
+            return True
+        if not error.rule.retry:
+            return True
+        if not self._failing:
+            self._failing_since = started
+        self._failing.add(request)
+        if error.rule.slows:
+            self.adaptive.rejected(started, now)
+            if error.retry_after and not self.adaptive.noise:
+                self._pause(error.retry_after)
+        if self.suspected:
+            self._pause(delay(len(self._failing) - _SUSPICIOUS + 1, cap=5.0))
+        return (error.rule.counts or self._proven_up) and not self.suspected
+
+    @property
+    def out_of_patience(self) -> bool:
+        """Whether the endpoint has failed for so long that it must be probed or given up."""
+        return bool(self._failing) and self._clock() - self._failing_since > self._patience
+
+    def proven_up(self) -> None:
+        """A probe succeeded: what fails are the requests themselves, and their tries count."""
+        self._proven_up = True
+        self._failing_since = self._clock()
+
+    def give_up(self, what: str, way_out: str) -> None:
+        """Let nobody in any more: every waiting and every later call raises EndpointDown. Said once."""
+        if self._down is None:
+            self._down = EndpointDown(what, way_out=way_out)
+            log.error("%s", self._down)
+        for slot in self._queue:
+            if not slot.done():
+                slot.set_exception(EndpointDown(what, way_out=way_out))
+        self._queue.clear()
+
+    def _pace(self, tokens: int) -> float:
+        now = self._clock()
+        return max(
+            self._requests.reserve(1, now) if self._requests else 0.0,
+            self._tokens.reserve(tokens, now) if self._tokens else 0.0,
+        )
+
+    def _pause(self, seconds: float) -> None:
+        self._paused_until = max(self._paused_until, self._clock() + seconds)
+
+    def _admit(self) -> None:
+        """Let in from the queue what the limit allows; come back when a pause ends."""
+        wait = self._paused_until - self._clock()
+        if wait > 0:
+            if self._queue and (self._timer is None or self._timer.cancelled()):
+                self._timer = asyncio.get_running_loop().call_later(wait, self._resume)
+            return
+        while self._queue and self.in_flight < self.limit:
+            slot = self._queue.popleft()
+            if not slot.done():
+                self.in_flight += 1
+                slot.set_result(None)
+
+    def _resume(self) -> None:
+        self._timer = None
+        self._admit()
+
+    def close(self) -> None:
+        """Forget the timer."""
+        if self._timer is not None:
+            self._timer.cancel()

@@ -1,0 +1,57 @@
+"""The words of the user, found by a model for a move that the user machine has decided."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pipeline.models.players.seat import Seat
+from pipeline.models.prompts import Prompts, shipped
+from pipeline.records import Fact, Message, ModelError, UserMove, UserWords
+
+_NAMED = re.compile(r"\A\s*(?:user|customer|me)\s*:\s*", re.IGNORECASE)
+_MOST_TURNS = 30
+
+
+class ModelUser:
+    """One episode's user. It words moves; what is told and when it is over is not its business."""
+
+    def __init__(
+        self, seat: Seat, *, temperature: float | None = None, prompts: Prompts | None = None
+    ) -> None:
+        self._seat = seat
+        self._temperature = temperature
+        self._prompt = (prompts or shipped()).get("user/turn")
+
+    async def speak(self, move: UserMove, messages: Sequence[Message]) -> UserWords:
+        """The text for `move`. Raises ModelError when no answer can be had, or an empty one."""
+        asked = self._prompt.render(
+            act=move.act,
+            style=move.persona.style,
+            language=move.persona.language,
+            goal=move.goal.intent if move.goal is not None else "",
+            reasons=list(move.goal.reasons) if move.goal is not None else [],
+            facts=[_stated(fact, wrong=fact.name in move.wrong) for fact in move.facts],
+            transcript=_transcript(messages),
+        )
+        answer = await self._seat.ask(
+            asked, self._prompt.version, temperature=self._temperature, max_tokens=400
+        )
+        text = _NAMED.sub("", answer.content).strip()
+        if len(text) > 1 and text[0] == text[-1] == '"':
+            text = text[1:-1].strip()
+        if not text:
+            raise ModelError(f"The user model {self._seat.model} said nothing for the move {move.act}.")
+        return UserWords(text, answer.usage)
+
+
+def _stated(fact: Fact, *, wrong: bool) -> str:
+    """A fact as it is to be said."""
+    return f"{fact.label}: {fact.wrong if wrong and fact.wrong is not None else fact.spoken}"
+
+
+def _transcript(messages: Sequence[Message]) -> list[str]:
+    """What was said aloud; calls and results are not for the user's ears."""
+    said = [m for m in messages if m.role in ("user", "assistant") and m.content.strip()]
+    names = {"user": "You", "assistant": "Assistant"}
+    return [f"{names[message.role]}: {message.content}" for message in said[-_MOST_TURNS:]]
