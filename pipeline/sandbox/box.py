@@ -319,8 +319,11 @@ class Sandbox:
         stdin: bytes = b"",
         merge: bool = False,
         reap: bool = False,
+        keep: int = 0,
     ) -> ExecResult:
         """Runs `command` (a text: by bash) for at most `timeout` seconds; with `reap` nothing it started survives.
+
+        `keep`: bytes kept of each stream, instead of `limits.output_kb`.
 
         The deadline holds inside the container; `limits.grace` seconds later the container is destroyed. Raises
         SandboxError when the engine failed.
@@ -332,7 +335,7 @@ class Sandbox:
             "cwd": cwd,
             "env": dict(env or {}),
             "timeout": timeout,
-            "keep": self.limits.output_kb << 10,
+            "keep": keep or self.limits.output_kb << 10,
             "merge": merge,
             "reap": reap,
         }
