@@ -90,15 +90,14 @@ class Goal(Record):
 class ArgumentSource(Record):
     """Where a reference argument comes from.
 
-    told: the user's `fact`; read: `column` of a row of the result of reference call `step`, the row in which
-    each column of `match` equals that fact; fixed: the value itself; consent: true once the user agreed.
+    told: the user's `fact`; read: `column` of the result of reference call `step`, in the row that fits `fact` (a
+    description, column to value) or the only row; fixed: the value itself; consent: true once the user agreed.
     """
 
     kind: Literal["told", "read", "fixed", "consent"]
     fact: str | None = None
     step: int | None = None
     column: str | None = None
-    match: dict[str, str] = {}
 
 
 class ReferenceCall(Record):
@@ -110,21 +109,21 @@ class ReferenceCall(Record):
     sources: dict[str, ArgumentSource] = {}
     error: str | None = None
     """The declared error that is expected, None for success."""
-    pick: dict[str, str] = {}
-    """For a read: which row of the result is meant, column to fact."""
+    fact: str | None = None
+    """For a list that is told to the user: the description of the row that is meant."""
 
 
 class Fault(Record):
     """One planned fault: the n-th call (from 1) of a tool meets it.
 
     error: an error instead of the call; timeout_before / timeout_after: no answer, before or after the commit;
-    rate_limit: refused until `wait` virtual seconds have passed; partial: a list is cut short, with a marker;
-    stale: a read answers from the initial state; denied: permission is lost.
+    rate_limit: refused, and the virtual clock moves on by `wait` seconds; partial: a list is cut short, with a
+    marker; denied: permission is lost.
     """
 
     tool: str
     nth: int
-    kind: Literal["error", "timeout_before", "timeout_after", "rate_limit", "partial", "stale", "denied"]
+    kind: Literal["error", "timeout_before", "timeout_after", "rate_limit", "partial", "denied"]
     permanent: bool = False
     explicit: bool = True
     wait: float = 0.0

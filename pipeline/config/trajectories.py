@@ -1,0 +1,40 @@
+"""Trajectories: attempts and limits of an episode."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from pipeline.config.section import Section
+
+
+class LimitsConfig(Section):
+    """Where an episode ends (agent's limits) or pauses (`pause_after_turns`, wall time)."""
+
+    turns: int = Field(default=60, ge=1)
+    """Assistant messages."""
+    calls: int = Field(default=120, ge=1)
+    calls_per_turn: int = Field(default=32, ge=1)
+    equal_calls: int = Field(default=5, ge=2)
+    """The same call with the same arguments so many times in a row is a loop."""
+    tokens: int = Field(default=200_000, ge=1)
+    cost: float = Field(default=10.0, gt=0)
+    result_chars: int = Field(default=20_000, ge=200)
+    """A longer tool result is cut, with a marker."""
+    argument_chars: int = Field(default=100_000, ge=1_000)
+    seconds: float = Field(default=1_800.0, gt=0)
+    """Wall time; then the episode pauses."""
+    pause_after_turns: int | None = None
+    """Pause after so many assistant messages in one run (partial rollout)."""
+
+
+class TrajectoriesConfig(Section):
+    attempts: int = Field(default=2, ge=1)
+    """Attempts per task (k of pass@k)."""
+    shard_tasks: int = Field(default=40, ge=1)
+    """Tasks per shard: the unit of work and of resuming."""
+    concurrency: int = Field(default=64, ge=1)
+    """Live episodes per process."""
+    flaw_rate: float = Field(default=0.15, ge=0, le=1)
+    """Share of teacher attempts with a planted, labeled flaw, so that the filter has something to reject."""
+    temperature: float | None = 0.8
+    limits: LimitsConfig = LimitsConfig()

@@ -1,0 +1,324 @@
+"""The episode loop: user, agent and host take turns; each step is committed before the next begins."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pipeline.config.trajectories import LimitsConfig
+from pipeline.records import (
+    AgentTurn,
+    EndReason,
+    Event,
+    Failure,
+    Json,
+    Message,
+    ModelError,
+    Policy,
+    SandboxError,
+    Snapshot,
+    Task,
+    ToolCall,
+    Trajectory,
+    Usage,
+    User,
+    Versions,
+    WorldError,
+    trajectory_id,
+)
+from pipeline.rollout.machine import UserMachine
+from pipeline.tasks.values import mentions
+from pipeline.worlds.faults import FaultyHost
+from pipeline.worlds.host import CallResult, ToolHost
+
+Commit = Callable[[Event, Snapshot | None], None]
+"""Called with each event as it happens, and the snapshot after it when the state is new."""
+
+
+@dataclass
+class Episode:
+    """One attempt at one task, from its first turn or from its last committed one."""
+
+    task: Task
+    attempt: int
+    seed: int
+    policy: Policy
+    user: User
+    host: ToolHost
+    limits: LimitsConfig
+    versions: Versions = field(default_factory=Versions)
+    commit: Commit = lambda event, snapshot: None
+    done_before: Sequence[Event] = ()
+    """Events of an unfinished earlier run."""
+
+    def __post_init__(self) -> None:
+        self.id = trajectory_id(self.task.id, self.attempt, self.seed)
+        self.events: list[Event] = []
+        self.messages: list[Message] = []
+        self.snapshots: dict[str, Snapshot] = {}
+        self.usage = Usage()
+        self._machine = UserMachine(self.task, random.Random(f"user/{self.id}"))
+        self._faulty = FaultyHost(self.host, self.task.faults)
+        self._turn = 0
+        self._turns_now = 0
+        self._calls = 0
+        self._recent: list[str] = []
+        self._started = time.monotonic()
+        self._end: EndReason | None = None
+
+    async def run(self) -> Trajectory:
+        """Plays until it ends or pauses. A bad rollout is data: no exception of a role or host escapes."""
+        try:
+            if self.done_before:
+                await self._resume()
+            else:
+                self._remember(self.host.snapshot())
+                self._add(Event(index=0, turn=0, role="system", content=self.task.agent.system_prompt))
+            while self._end is None:
+                await self._exchange()
+        except ModelError as error:
+            self._stop(EndReason.MODEL_ERROR, str(error))
+        except (SandboxError, WorldError) as error:
+            self._stop(EndReason.HOST_ERROR, str(error))
+        assert self._end is not None
+        return Trajectory(
+            id=self.id,
+            task=self.task.id,
+            world=self.task.world,
+            world_name=self.task.world_name,
+            attempt=self.attempt,
+            seed=self.seed,
+            events=tuple(self.events),
+            end_reason=self._end,
+            versions=self.versions,
+            usage=self.usage,
+            planted=tuple(dict.fromkeys(e.note for e in self.events if e.note.startswith("flaw:"))),
+        )
+
+    def _stop(self, reason: EndReason, note: str = "") -> None:
+        self._end = reason
+        self.note = note
+
+    # ---- turns ------------------------------------------------------------------------------------------
+
+    async def _exchange(self) -> None:
+        """One user message and everything the agent does until it speaks again."""
+        last = self.events[-1]
+        if last.role in ("user", "tool") or last.calls:
+            await self._agent_turns()
+            return
+        move = self._machine.move(last.content if last.role == "assistant" else None)
+        if move is None:
+            self._stop(EndReason.USER_DONE)
+            return
+        words = await self.user.speak(move, self.messages)
+        missing = [
+            f
+            for f in move.facts
+            if not mentions(words.text, f.wrong if f.name in move.wrong and f.wrong else f.spoken)
+        ]
+        if not words.text.strip() or missing:
+            words = await self.user.speak(move, self.messages)
+            missing = [
+                f
+                for f in move.facts
+                if not mentions(words.text, f.wrong if f.name in move.wrong and f.wrong else f.spoken)
+            ]
+            if not words.text.strip() or missing:
+                what = "an empty turn" if not words.text.strip() else f"a turn without {missing[0].label}"
+                self._stop(EndReason.USER_FAULT, f"The user produced {what} twice.")
+                return
+        self._turn += 1
+        self._add(self._event("user", content=words.text, note=f"act:{move.act}", usage=words.usage))
+        if move.act == "give_up":
+            self._stop(EndReason.USER_GAVE_UP)
+            return
+        await self._agent_turns()
+        if move.act == "close" and self._end is None:
+            self._stop(EndReason.USER_DONE)
+
+    async def _agent_turns(self) -> None:
+        while self._end is None:
+            if self.events[-1].role == "assistant" and self.events[-1].calls:
+                await self._run_calls(self.events[-1].calls)
+            self._check_limits()
+            if self._end is not None:
+                return
+            turn = await self.policy.act(self.messages, self.task.agent.toolset.tools)
+            if not turn.content.strip() and not turn.calls:
+                turn = await self.policy.act(self.messages, self.task.agent.toolset.tools)
+                if not turn.content.strip() and not turn.calls:
+                    self._stop(EndReason.AGENT_EMPTY)
+                    return
+            self._add_agent_turn(turn)
+            if not turn.calls:
+                return
+
+    def _add_agent_turn(self, turn: AgentTurn) -> None:
+        self._turns_now += 1
+        self._add(
+            self._event(
+                "assistant",
+                content=turn.content,
+                reasoning=turn.reasoning,
+                calls=turn.calls,
+                loss=True,
+                usage=turn.usage,
+                logprobs=turn.logprobs,
+                note=turn.note,
+            )
+        )
+
+    async def _run_calls(self, calls: Sequence[ToolCall]) -> None:
+        """Runs the calls of one turn in order against one state; each gets its own result."""
+        answered = {e.call_id for e in self.events if e.role == "tool" and e.turn == self._turn}
+        for number, call in enumerate(calls):
+            if call.id in answered:
+                continue
+            self._calls += 1
+            if number >= self.limits.calls_per_turn:
+                await self._refuse(
+                    call, Failure.LIMIT_EXCEEDED, f"At most {self.limits.calls_per_turn} calls in one turn."
+                )
+                continue
+            self._watch_loop(call)
+            if call.arguments is None or len(call.raw) > self.limits.argument_chars:
+                await self._refuse(call, *_bad_arguments(call, self.limits.argument_chars))
+                continue
+            answer = await self._faulty.call(call.name, call.arguments)
+            self._add_result(call, answer.result, fault=answer.fault)
+
+    async def _refuse(self, call: ToolCall, code: Failure, message: str) -> None:
+        ref = self.host.snapshot().ref
+        self._add_result(call, CallResult(False, None, (str(code), message), ref, ref))
+
+    def _add_result(self, call: ToolCall, result: CallResult, fault: object = None) -> None:
+        snapshot = None
+        if result.after != result.before and result.after not in self.snapshots:
+            snapshot = self.host.snapshot()
+            self._remember(snapshot)
+        event = self._event(
+            "tool",
+            content=render_result(result, self.limits.result_chars),
+            call_id=call.id,
+            name=call.name,
+            ok=result.ok,
+            error_code=result.error[0] if result.error else "",
+            fault=fault,
+            before=result.before,
+            after=result.after,
+        )
+        self._add(event, snapshot)
+
+    def _watch_loop(self, call: ToolCall) -> None:
+        self._recent.append(f"{call.name} {call.raw}")
+        tail = self._recent[-self.limits.equal_calls :]
+        if len(tail) == self.limits.equal_calls and len(set(tail)) == 1:
+            self._stop(EndReason.AGENT_LOOP)
+
+    def _check_limits(self) -> None:
+        limits = self.limits
+        if self._end is not None:
+            return
+        turns = sum(1 for event in self.events if event.role == "assistant")
+        if turns >= limits.turns:
+            self._stop(EndReason.TURN_LIMIT)
+        elif self._calls >= limits.calls:
+            self._stop(EndReason.CALL_LIMIT)
+        elif self.usage.tokens_out + self.usage.tokens_in > limits.tokens:
+            self._stop(EndReason.TOKEN_LIMIT)
+        elif self.usage.cost > limits.cost:
+            self._stop(EndReason.COST_LIMIT)
+        elif limits.pause_after_turns is not None and self._turns_now >= limits.pause_after_turns:
+            self._stop(EndReason.PAUSED)
+        elif time.monotonic() - self._started > limits.seconds:
+            self._stop(EndReason.PAUSED)
+
+    # ---- events -----------------------------------------------------------------------------------------
+
+    def _event(self, role: str, **values: object) -> Event:
+        return Event(index=len(self.events), turn=self._turn, role=role, **values)  # type: ignore[arg-type]
+
+    def _remember(self, snapshot: Snapshot) -> None:
+        self.snapshots.setdefault(snapshot.ref, snapshot)
+
+    def _add(self, event: Event, snapshot: Snapshot | None = None) -> None:
+        if event.role in ("user", "assistant", "system"):
+            usage = event.usage
+            self.usage = Usage(
+                tokens_in=self.usage.tokens_in + usage.tokens_in,
+                tokens_out=self.usage.tokens_out + usage.tokens_out,
+                cost=self.usage.cost + usage.cost,
+            )
+        self.events.append(event)
+        self.messages.append(_message(event))
+        self._machine.see(event)
+        self.commit(event, snapshot)
+
+    async def _resume(self) -> None:
+        """Takes up an unfinished episode: the state is restored, the machine and the policy follow the record."""
+        commit, self.commit = self.commit, lambda event, snapshot: None
+        started = random.Random(f"user/{self.id}")
+        self._machine = UserMachine(self.task, started)
+        for event in self.done_before:
+            if event.role == "user":
+                previous = next((e for e in reversed(self.events) if e.role == "assistant"), None)
+                self._machine.move(previous.content if previous else None)
+                self._turn = event.turn
+            elif event.role == "tool":
+                self._calls += 1
+                self._faulty.recount([event.name])
+            self._add(event)
+        last = next((e.after for e in reversed(self.done_before) if e.after), "")
+        if last:
+            await self.host.restore(self.snapshots_before[last])
+        self._remember(self.host.snapshot())
+        self.commit = commit
+
+    snapshots_before: dict[str, Snapshot] = field(default_factory=dict)
+    """Snapshots of the earlier run, by reference."""
+    note: str = ""
+
+
+def _bad_arguments(call: ToolCall, limit: int) -> tuple[Failure, str]:
+    if len(call.raw) > limit:
+        return Failure.INVALID_ARGUMENTS, f"The arguments are longer than {limit} characters."
+    return Failure.INVALID_JSON, "The arguments are not a JSON object."
+
+
+def _message(event: Event) -> Message:
+    return Message(
+        role=event.role,
+        content=event.content,
+        calls=event.calls,
+        call_id=event.call_id,
+        reasoning=event.reasoning,
+    )
+
+
+def render_result(result: CallResult, limit: int) -> str:
+    """What the agent sees of a result: JSON, cut with a marker when too long."""
+    if result.ok:
+        text = json.dumps(result.value, ensure_ascii=False, default=str)
+    else:
+        code, message = result.error or ("ERROR", "")
+        text = json.dumps({"error": code, "message": message}, ensure_ascii=False)
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]} [… {len(text) - limit} more characters not shown]"
+
+
+def parse_arguments(raw: str) -> dict[str, Json] | None:
+    """Arguments as an object; None for anything else (broken JSON, lists, NaN, absurd depth)."""
+    try:
+        value = json.loads(raw or "{}", parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")

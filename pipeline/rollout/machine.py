@@ -1,0 +1,187 @@
+"""The user as a state machine: what it wants, what it knows, what it has told, and when it is over.
+
+The machine decides; a player of the role `user` only finds the words.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pipeline.records import Event, Fact, Goal, Task, UserAct, UserMove
+from pipeline.tasks.values import folded, mentions
+
+_CONFIRM = re.compile(
+    r"\b(shall i|should i|may i|can i go ahead|go ahead|proceed|do you want me|would you like me|is that (?:ok|okay|right|fine|alright)|"
+    r"are you (?:ok|okay|happy|sure)|do you (?:agree|accept|confirm)|confirm|okay with you|all right with you|"
+    r"want me to|happy for me|agreed|your ok|your go-ahead|sound (?:good|right))\b"
+)
+_MORE = re.compile(r"\b(anything else|something else|help with anything|what else|any other)\b")
+_REFUSAL = re.compile(
+    r"\b(can't|cannot|can not|unable|not able|not possible|isn't possible|won't|not allowed|isn't something|sorry|afraid|no way to|not something|unfortunately)\b"
+)
+_NUDGES = 2
+"""How often the user insists before giving a goal up."""
+
+
+@dataclass
+class Ledger:
+    """What the user has told so far. `wrong`: facts told wrongly and not yet put right."""
+
+    told: set[str] = field(default_factory=set)
+    wrong: set[str] = field(default_factory=set)
+
+
+class UserMachine:
+    """Decides the user's next act. Feed it each message and call with `see`; ask `move` when the agent has spoken."""
+
+    def __init__(self, task: Task, rng: random.Random) -> None:
+        self.task = task
+        self.ledger = Ledger()
+        self.over = False
+        self._rng = rng
+        self._goal = -1
+        self._turn = 0
+        self._nudges = 0
+        self._confirmed = False
+        self._closing = rng.random() < 0.6
+        self._acted = False
+        self._facts = {fact.name: fact for fact in task.facts}
+        self._final = {i: [c for c in task.reference if c.goal == i][-1:] for i in range(len(task.goals))}
+
+    # ---- what happens ------------------------------------------------------------------------------------
+
+    def see(self, event: Event) -> None:
+        """Takes notice of a committed event (also when an episode is resumed)."""
+        if event.role == "user":
+            self._heard_self(event.content)
+        elif event.role == "tool" and self._goal_call(event.name):
+            self._acted = self._acted or bool(event.ok) or self._expected_refusal(event)
+            if event.ok:
+                self._confirmed = False
+
+    def _goal_call(self, name: str) -> bool:
+        final = self._final.get(self._goal)
+        return bool(final) and final[0].tool == name  # type: ignore[index]
+
+    def _expected_refusal(self, event: Event) -> bool:
+        final = self._final.get(self._goal)
+        return bool(final) and final[0].error == event.error_code != ""  # type: ignore[index]
+
+    def _heard_self(self, text: str) -> None:
+        for name, fact in self._facts.items():
+            if mentions(text, fact.spoken):
+                self.ledger.told.add(name)
+                self.ledger.wrong.discard(name)
+            elif fact.wrong and mentions(text, fact.wrong):
+                self.ledger.wrong.add(name)
+
+    # ---- what to do next ---------------------------------------------------------------------------------
+
+    def move(self, agent_text: str | None) -> UserMove | None:
+        """The next act after the agent's message (None at the start); None when the user is done."""
+        self._turn += 1
+        if agent_text is None:
+            return self._raise_goal("open")
+        if self.over:
+            return None
+        if self._turn > self.task.persona.patience:
+            self.over = True
+            return self._make("give_up")
+        return self._answer(folded(agent_text))
+
+    def _answer(self, text: str) -> UserMove | None:
+        goal = self.goal
+        question = "?" in text
+        if question:
+            asked = self._asked_for(text)
+            if asked:
+                return self._tell(asked)
+        if question and _CONFIRM.search(text) and not _MORE.search(text) and not self._acted:
+            self._confirmed = True
+            return self._make("confirm")
+        if self._acted or goal.kind in ("talk", "unserved"):
+            return self._next_goal()
+        if not question and (_REFUSAL.search(text) or self._sounds_done(text)) and not self._confirmed:
+            return self._next_goal()
+        if question:
+            rest = [fact for fact in self._open_facts() if fact.name not in self.ledger.told]
+            if rest:
+                return self._tell(rest[:1])
+        return self._insist()
+
+    def _insist(self) -> UserMove | None:
+        self._nudges += 1
+        if self._nudges > _NUDGES:
+            return self._next_goal()
+        return self._make("nudge")
+
+    @staticmethod
+    def _sounds_done(text: str) -> bool:
+        return bool(
+            re.search(r"\b(done|all set|completed|taken care|has been|have been|is now|successfully)\b", text)
+        )
+
+    def _asked_for(self, text: str) -> list[Fact]:
+        """The facts that the agent's question is about, by label or keywords, told or not."""
+        found = []
+        for fact in self._open_facts():
+            named = folded(fact.label) in text
+            words = [word for word in fact.keywords if re.search(rf"\b{re.escape(word)}\b", text)]
+            if named or (fact.keywords and len(words) == len(fact.keywords)):
+                found.append(fact)
+        fresh = [fact for fact in found if fact.name not in self.ledger.told]
+        return fresh or [
+            fact for fact in found if fact.name in self.ledger.told and not self._confirming(text)
+        ]
+
+    @staticmethod
+    def _confirming(text: str) -> bool:
+        return bool(_CONFIRM.search(text))
+
+    def _open_facts(self) -> list[Fact]:
+        names = {name for goal in self.task.goals[: self._goal + 1] for name in goal.facts}
+        current = set(self.goal.facts)
+        ordered = sorted(names, key=lambda name: (name not in current, name))
+        return [self._facts[name] for name in ordered if name in self._facts]
+
+    def _tell(self, facts: Sequence[Fact]) -> UserMove:
+        wrong = tuple(f.name for f in facts if f.wrong and f.name not in self.ledger.wrong | self.ledger.told)
+        act: UserAct = "correct" if any(f.name in self.ledger.wrong for f in facts) else "answer"
+        return self._make(act, tuple(facts), wrong)
+
+    def _next_goal(self) -> UserMove | None:
+        if self._goal + 1 < len(self.task.goals):
+            return self._raise_goal("next")
+        self.over = True
+        return self._make("close") if self._closing else None
+
+    def _raise_goal(self, act: UserAct) -> UserMove:
+        self._goal += 1
+        self._nudges, self._confirmed, self._acted = 0, False, False
+        facts = [f for f in self._goal_facts() if f.disclosure == "open" and f.name not in self.ledger.told]
+        said_wrong = [
+            f for f in self._goal_facts() if f.disclosure == "corrected" and f.name not in self.ledger.told
+        ]
+        keep = [f for f in facts if not f.name.startswith("which ")]
+        wrong = [f for f in said_wrong if self._rng.random() < 0.5]
+        return self._make(act, tuple(keep + wrong), tuple(f.name for f in wrong))
+
+    def _goal_facts(self) -> list[Fact]:
+        return [self._facts[name] for name in self.goal.facts if name in self._facts]
+
+    @property
+    def goal(self) -> Goal:
+        return self.task.goals[max(self._goal, 0)]
+
+    @property
+    def write_pending(self) -> bool:
+        """Whether the user has agreed to something that has not been done yet."""
+        return self._confirmed and not self._acted
+
+    def _make(self, act: UserAct, facts: tuple[Fact, ...] = (), wrong: tuple[str, ...] = ()) -> UserMove:
+        return UserMove(
+            act=act, persona=self.task.persona, goal=self.goal, facts=facts, wrong=wrong, turn=self._turn
+        )

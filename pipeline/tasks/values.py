@@ -1,0 +1,161 @@
+"""How values are said and recognized: dates, times, money, and equality by value."""
+
+from __future__ import annotations
+
+import random
+import re
+from datetime import datetime
+from functools import lru_cache
+
+from pipeline.records import Json
+
+_MONEY = re.compile(
+    r"price|fee|amount|total|refund|credit|balance|cost|rate|value|deduction|paid|due|charge|surcharge|deposit|fare"
+)
+_DATE = re.compile(r"^\d{4}-\d{2}-\d{2}$")
+_MOMENT = re.compile(r"^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2})(:\d{2})?$")
+_CLOCK = re.compile(r"^(\d{2}):(\d{2})(:\d{2})?$")
+_NUMBER = re.compile(r"(?<![\w.,])[-+]?\d+(?:[.,]\d{3})*(?:[.,]\d+)?(?![\w])")
+
+
+def spoken(value: Json, rng: random.Random, column: str = "") -> str:
+    """A value as a person says it; the wording of dates and times is drawn from `rng`."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.2f}" if _MONEY.search(column) else f"{value:g}"
+    if isinstance(value, list):
+        return ", ".join(spoken(item, rng, column) for item in value)
+    text = str(value)
+    if _DATE.match(text):
+        return _say_date(datetime.fromisoformat(text), rng)
+    moment = _MOMENT.match(text)
+    if moment:
+        when = datetime.fromisoformat(text)
+        return f"{_say_date(when, rng)} at {_say_time(when.hour, when.minute, rng)}"
+    clock = _CLOCK.match(text)
+    if clock:
+        return _say_time(int(clock[1]), int(clock[2]), rng)
+    return text
+
+
+def written(value: Json, column: str = "") -> str:
+    """A value as an assistant writes it: one form, the same every time."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.2f}" if _MONEY.search(column) else f"{value:g}"
+    if isinstance(value, list):
+        return ", ".join(written(item, column) for item in value)
+    text = str(value)
+    if _DATE.match(text):
+        when = datetime.fromisoformat(text)
+        return f"{when:%B} {when.day}"
+    if _MOMENT.match(text):
+        when = datetime.fromisoformat(text)
+        return f"{when:%B} {when.day} at {when:%H:%M}"
+    return text
+
+
+def _say_date(when: datetime, rng: random.Random) -> str:
+    day, month = when.day, f"{when:%B}"
+    ordinal = f"{day}{'th' if 10 <= day % 100 <= 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(day % 10, 'th')}"
+    return rng.choice((f"{month} {day}", f"{day} {month}", f"{month} {ordinal}", f"the {ordinal} of {month}"))
+
+
+def _say_time(hour: int, minute: int, rng: random.Random) -> str:
+    twelve = f"{(hour - 1) % 12 + 1}{f':{minute:02d}' if minute else ''} {'am' if hour < 12 else 'pm'}"
+    return rng.choice((f"{hour:02d}:{minute:02d}", f"{hour}:{minute:02d}", twelve))
+
+
+@lru_cache(maxsize=50_000)
+def folded(text: str) -> str:
+    """Text for comparison: case, white space and typographic variants do not matter."""
+    text = text.replace("’", "'").replace("–", "-").replace("‑", "-").replace("\u00a0", " ")
+    return " ".join(text.casefold().split())
+
+
+def mentions(text: str, phrase: str) -> bool:
+    """Whether `phrase` stands in `text`, at word boundaries."""
+    found, wanted = folded(text), folded(phrase)
+    if not wanted:
+        return False
+    start = found.find(wanted)
+    while start >= 0:
+        end = start + len(wanted)
+        before_ok = start == 0 or not (found[start - 1].isalnum() and wanted[0].isalnum())
+        after_ok = end == len(found) or not (found[end].isalnum() and wanted[-1].isalnum())
+        if before_ok and after_ok:
+            return True
+        start = found.find(wanted, start + 1)
+    return False
+
+
+def numbers_in(text: str) -> list[float]:
+    """The numbers of a text, thousands separators understood."""
+    return [number for match in _NUMBER.finditer(text) if (number := _number(match[0])) is not None]
+
+
+def _number(text: str) -> float | None:
+    plain = (
+        text.replace(",", "")
+        if re.fullmatch(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?", text)
+        else text.replace(",", ".")
+    )
+    try:
+        return float(plain)
+    except ValueError:
+        return None
+
+
+def says_value(text: str, value: str) -> bool:
+    """Whether a text contains a value: numbers and money by value, dates in any usual form, the rest as words."""
+    number = _number(value) if re.fullmatch(r"[-+]?[\d.,]+", value) else None
+    if number is not None:
+        return any(abs(found - number) < 0.005 for found in numbers_in(text))
+    if mentions(text, value):
+        return True
+    if _DATE.match(value) or _MOMENT.match(value):
+        return _says_moment(text, datetime.fromisoformat(value), clock=bool(_MOMENT.match(value)))
+    return False
+
+
+def _says_moment(text: str, when: datetime, *, clock: bool) -> bool:
+    low = folded(text)
+    month, short, day = f"{when:%B}".lower(), f"{when:%b}".lower(), when.day
+    days = rf"0?{day}(?:st|nd|rd|th)?"
+    named = re.search(rf"\b(?:{month}|{short})\.? {days}\b|\b{days} (?:of )?(?:{month}|{short})\b", low)
+    if not (named or f"{when:%Y-%m-%d}" in low):
+        return False
+    if not clock:
+        return True
+    twelve = (when.hour - 1) % 12 + 1
+    half = "am" if when.hour < 12 else "pm"
+    minutes = f":{when.minute:02d}"
+    forms = [f"{when:%H:%M}", f"{when.hour}{minutes}", f"{twelve}{minutes} {half}"]
+    if when.minute == 0:
+        forms.append(f"{twelve} {half}")
+    return any(form in low for form in forms)
+
+
+def equal_values(left: Json, right: Json) -> bool:
+    """Equality by value: 25, 25.0 and "25" are equal, so are texts that differ in case or white space only."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return (
+            bool(left) == bool(right)
+            if not isinstance(left, str) and not isinstance(right, str)
+            else str(left).lower() == str(right).lower()
+        )
+    if isinstance(left, int | float) and isinstance(right, int | float):
+        return abs(left - right) < 1e-9
+    if isinstance(left, list | dict) or isinstance(right, list | dict):
+        return bool(left == right)
+    if left is None or right is None:
+        return left is right
+    first, second = str(left), str(right)
+    number, other = _number(first), _number(second)
+    if number is not None and other is not None and not first.startswith(("0", "+")):
+        return abs(number - other) < 1e-9
+    return folded(first) == folded(second)

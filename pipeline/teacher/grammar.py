@@ -1,0 +1,76 @@
+"""A small generative grammar: rules in YAML, expanded with a seeded generator."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import yaml
+
+from pipeline.assets import asset
+
+_SYMBOL = re.compile(r"<(\w+)>")
+_OPTIONAL = re.compile(r"\[([^\[\]]+)\]")
+
+
+class Grammar:
+    """Rules by name. `<name>` is replaced by a value that is given or by an expansion of the rule, `[text]` is kept
+    in half of the cases. A value for `vp` also serves `<Vp>`, capitalized."""
+
+    def __init__(self, rules: Mapping[str, Any]) -> None:
+        self._rules = rules
+
+    def say(self, rule: str, rng: random.Random, **values: str) -> str:
+        """One expansion of a rule, tidied: spaces and stops in order, sentences capitalized."""
+        return tidy(self._expand(self._choice(self._rules[rule], rng), rng, values))
+
+    def of(self, rule: str, kind: str, rng: random.Random, **values: str) -> str:
+        """One expansion of the variant `kind` of a rule, of its first variant where there is none."""
+        variants: Mapping[str, Sequence[str]] = self._rules[rule]
+        chosen = variants.get(kind) or next(iter(variants.values()))
+        return tidy(self._expand(self._choice(chosen, rng), rng, values))
+
+    @staticmethod
+    def _choice(options: Sequence[str], rng: random.Random) -> str:
+        return options[int(rng.random() * len(options))]
+
+    def _expand(self, text: str, rng: random.Random, values: Mapping[str, str]) -> str:
+        text = _OPTIONAL.sub(lambda match: match[1] if rng.random() < 0.5 else "", text)
+
+        def replace(match: re.Match[str]) -> str:
+            name = match[1]
+            if name in values:
+                return values[name]
+            low = name[0].lower() + name[1:]
+            if low in values:
+                return capital(values[low])
+            return self._expand(self._choice(self._rules[name], rng), rng, values)
+
+        return _SYMBOL.sub(replace, text)
+
+
+def capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+_SENTENCE = re.compile(r"(^|[.!?…] +)([a-zà-ÿ])")
+
+
+def tidy(text: str) -> str:
+    """White space and punctuation in order; a sentence begins with a capital."""
+    text = re.sub(r"\s+", " ", text).strip()
+    text = re.sub(r" +([,.!?;:])", r"\1", text)
+    text = re.sub(r"([,;:])\.", ".", text)
+    text = re.sub(r"\.\.+(?!\.)", ".", text)
+    text = re.sub(r"([!?])\.", r"\1", text)
+    text = re.sub(r"^[,;:.] *", "", text)
+    return _SENTENCE.sub(lambda match: match[1] + match[2].upper(), text)
+
+
+@lru_cache(maxsize=4)
+def speech(name: str) -> Grammar:
+    """The grammar `tools_repo/speech/NAME.yaml`."""
+    return Grammar(yaml.safe_load(asset(f"tools_repo/speech/{name}.yaml").read_text(encoding="utf-8")))
