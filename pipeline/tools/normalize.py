@@ -16,7 +16,7 @@ from pipeline.records import Json, Provenance, Record, ToolAnnotations, ToolSpec
 from pipeline.tools.arguments import COMBINATORS, as_arguments
 from pipeline.tools.keywords import subschemas
 from pipeline.tools.notes import Notes
-from pipeline.tools.schemas import BadSchema, check_size, convert
+from pipeline.tools.schemas import BadSchema, check_depth, convert
 from pipeline.tools.suspicion import suspicions
 
 NAME = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
@@ -42,7 +42,7 @@ def normalize(raw_tool: Json, provenance: Provenance, taken_names: Collection[st
     Never raises on any JSON value.
     """
     try:
-        check_size(raw_tool)
+        check_depth(raw_tool)
     except BadSchema as error:
         name = raw_tool.get("name", "") if isinstance(raw_tool, dict) else ""
         return Rejection(name=_printable(str(name))[:200], reason=str(error), provenance=provenance)

@@ -32,7 +32,7 @@ from pipeline.tools.references import REFERENCES, References
 
 MAX_DEPTH = 100
 """Levels of JSON nesting, about fifty of schemas."""
-MAX_BYTES = 256_000
+MAX_CHARACTERS = 256_000
 _MAX_NODES = 20_000
 
 
@@ -42,7 +42,10 @@ class BadSchema(Exception):
 
 def convert(schema: Json, notes: Notes) -> dict[str, Any]:
     """The schema as a self-contained draft 2020-12 schema of any root type. Raises BadSchema."""
-    check_size(schema)
+    check_depth(schema)
+    size = len(json.dumps(schema, ensure_ascii=False))
+    if size > MAX_CHARACTERS:
+        raise BadSchema(f"the schema has {size} characters, more than {MAX_CHARACTERS}")
     if isinstance(schema, bool):
         return {} if schema else {"not": {}}
     if not isinstance(schema, dict):
@@ -65,8 +68,8 @@ def convert(schema: Json, notes: Notes) -> dict[str, Any]:
     raise BadSchema(f"the schema has more than {_MAX_NODES} parts")
 
 
-def check_size(value: Json) -> None:
-    """Raises BadSchema for a value nested too deep or too large; safe on any depth."""
+def check_depth(value: Json) -> None:
+    """Raises BadSchema for a value nested too deep; safe on any depth."""
     stack = [(value, 0)]
     while stack:
         item, depth = stack.pop()
@@ -76,9 +79,6 @@ def check_size(value: Json) -> None:
             stack += [(child, depth + 1) for child in item.values()]
         elif isinstance(item, list):
             stack += [(child, depth + 1) for child in item]
-    size = len(json.dumps(value, ensure_ascii=False))
-    if size > MAX_BYTES:
-        raise BadSchema(f"the schema has {size} characters, more than {MAX_BYTES}")
 
 
 def _compile(schema: dict[str, Any]) -> None:
