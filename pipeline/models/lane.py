@@ -16,7 +16,8 @@ from pipeline.records import EndpointDown
 log = logging.getLogger("tracemill.models")
 
 _SUSPICIOUS = 3
-"""So many different requests failing in a row, with none succeeding, point at the endpoint and not at a request."""
+"""So many different requests failing in a row, and as many as may be in flight, with none succeeding, point at the
+endpoint and not at a request."""
 
 
 class Lane:
@@ -35,6 +36,7 @@ class Lane:
         self._timer: asyncio.TimerHandle | None = None
         self._failing: set[int] = set()
         self._failing_since = 0.0
+        self._suspicions = 0
         self._proven_up = False
         self._down: EndpointDown | None = None
         self.probing = False
@@ -47,7 +49,7 @@ class Lane:
     @property
     def suspected(self) -> bool:
         """Whether the endpoint itself, not single requests, seems to fail."""
-        return len(self._failing) >= _SUSPICIOUS and not self._proven_up
+        return len(self._failing) >= max(_SUSPICIOUS, self.adaptive.limit) and not self._proven_up
 
     @property
     def waiting(self) -> int:
@@ -91,6 +93,7 @@ class Lane:
     def succeeded(self, started: float, *, pause: float, tokens: int) -> None:
         """A good answer. `tokens`: what was used beyond the estimate. Called before `leave`."""
         self._failing.clear()
+        self._suspicions = 0
         self._proven_up = False
         self.adaptive.succeeded(started, self._clock(), saturated=self.in_flight >= self.limit)
         if self._tokens is not None:
@@ -114,7 +117,8 @@ class Lane:
             if error.retry_after and not self.adaptive.noise:
                 self._pause(error.retry_after)
         if self.suspected:
-            self._pause(delay(len(self._failing) - _SUSPICIOUS + 1, cap=5.0))
+            self._suspicions += 1
+            self._pause(delay(self._suspicions, cap=min(5.0, self._patience / 4)))
         return (error.rule.counts or self._proven_up) and not self.suspected
 
     @property
