@@ -16,7 +16,7 @@ from pipeline.records import Json, Provenance, Record, ToolAnnotations, ToolSpec
 from pipeline.tools.arguments import COMBINATORS, as_arguments
 from pipeline.tools.keywords import subschemas
 from pipeline.tools.notes import Notes
-from pipeline.tools.schemas import BadSchema, check_depth, convert
+from pipeline.tools.schemas import BadSchema, check_depth, convert, settle
 from pipeline.tools.suspicion import suspicions
 
 NAME = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
@@ -121,7 +121,7 @@ def _input(raw: dict[str, Any], notes: Notes) -> dict[str, Any]:
         return {"type": "object", "properties": {}}
     if schema is False:
         raise BadSchema("the input schema allows nothing")
-    return as_arguments(convert(schema, notes), notes)
+    return settle(as_arguments(convert(schema, notes), notes), notes)
 
 
 def _output(raw: dict[str, Any], notes: Notes) -> dict[str, Any] | None:
@@ -130,7 +130,7 @@ def _output(raw: dict[str, Any], notes: Notes) -> dict[str, Any] | None:
     if schema is None:
         return None
     try:
-        result = convert(schema, notes)
+        result = settle(convert(schema, notes), notes)
     except BadSchema as error:
         notes.add(f"schema left out: {error}")
         return None

@@ -41,7 +41,7 @@ class BadSchema(Exception):
 
 
 def convert(schema: Json, notes: Notes) -> dict[str, Any]:
-    """The schema as a self-contained draft 2020-12 schema of any root type. Raises BadSchema."""
+    """The schema as a self-contained draft 2020-12 schema of any root type, not yet `settle`d. Raises BadSchema."""
     check_depth(schema)
     size = len(json.dumps(schema, ensure_ascii=False))
     if size > MAX_CHARACTERS:
@@ -62,8 +62,6 @@ def convert(schema: Json, notes: Notes) -> dict[str, Any]:
         notes.merge(noted)
         if not inline:
             notes.add("references kept, since writing them out would grow the schema too much")
-        _drop_wrong_defaults(result, notes)
-        _compile(result)
         return result
     raise BadSchema(f"the schema has more than {_MAX_NODES} parts")
 
@@ -318,8 +316,10 @@ def _old_drafts(raw: dict[str, Any], result: dict[str, Any], walk: _Walk, path: 
         result["examples"] = [raw["example"]]
 
 
-def _drop_wrong_defaults(schema: dict[str, Any], notes: Notes) -> None:
-    """Defaults and examples that their own schema refuses are dropped."""
+def settle(schema: dict[str, Any], notes: Notes) -> dict[str, Any]:
+    """The converted schema, without the defaults and examples that it refuses itself. Raises BadSchema if it does
+    not compile."""
+    _compile(schema)
     defs = {"$defs": schema["$defs"]} if "$defs" in schema else {}
     for path, item in list(subschemas(schema)):
         if "default" not in item and "examples" not in item:
@@ -339,3 +339,4 @@ def _drop_wrong_defaults(schema: dict[str, Any], notes: Notes) -> None:
                 item["examples"] = good
             if not good:
                 del item["examples"]
+    return schema
