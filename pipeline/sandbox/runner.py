@@ -57,7 +57,8 @@ def main() -> int:
     os.chdir(plan["root"])
     sys.path.insert(0, plan["root"])
     reporter = Reporter(plan)
-    options = ["-q", "--tb=short", "--continue-on-collection-errors", "--rootdir", plan["root"]]
+    # Not captured by pytest, which would keep it in a file: the worker bounds it.
+    options = ["-q", "-s", "--tb=short", "--continue-on-collection-errors", "--rootdir", plan["root"]]
     options += ["-p", "no:cacheprovider", "-p", "no:randomly", "-o", "addopts=", "--color=no"]
     code = int(pytest.main([*options, *plan["ids"]], plugins=[reporter]))
     reporter.write({"done": code, "collected": reporter.collected})
