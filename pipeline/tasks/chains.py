@@ -34,6 +34,7 @@ class ChainBuilder:
     def __init__(self, graph: ToolGraph, rng: random.Random) -> None:
         self.graph = graph
         self.world: World = graph.world
+        self.year = int(graph.world.clock[:4])
         self.rng = rng
 
     def sources(
@@ -42,9 +43,12 @@ class ChainBuilder:
         """A source for each argument, lookups appended to the plan; None when something cannot be known."""
         words = self.world.words.tools[tool].arguments
         found: dict[str, ArgumentSource] = {}
+        properties = self.world.tool_by_name[tool].input_schema.get("properties", {})
         for name, value in arguments.items():
             about = words.get(name, ArgumentWords())
-            if about.consent:
+            if not about.consent and value == properties.get(name, {}).get("default", _MISSING):
+                found[name] = ArgumentSource(kind="fixed")
+            elif about.consent:
                 found[name] = ArgumentSource(kind="consent" if value else "fixed")
             elif about.source and not about.known:
                 source = self._look_up(plan, goal, name, value, about.source.split(".")[0], depth)
@@ -67,11 +71,13 @@ class ChainBuilder:
         change from one goal to the next."""
         key = name if identity else f"{name} ({goal + 1})"
         for known in plan.facts.values():
+            if isinstance(value, str) and len(value) >= 6 and known.value == value:
+                return known.name
             if known.label == about.called and known.value == value:
                 return known.name
             if known.label == about.called and (identity or known.name == name):
                 return None
-        text = spoken(value, self.rng, name)
+        text = spoken(value, self.rng, name, self.year)
         keywords = tuple(
             sorted({word for word in re.findall(r"[a-z]{3,}", about.called.lower()) if word not in _COMMON})
         )
@@ -157,10 +163,13 @@ class ChainBuilder:
                 continue
             columns = {name: row[name] for name in names}
             if sum(all(other.get(n) == v for n, v in columns.items()) for other in rows) == 1:
-                return fill(template, {n: spoken(v, self.rng, n) for n, v in columns.items()}), columns
+                return fill(
+                    template, {n: spoken(v, self.rng, n, self.year) for n, v in columns.items()}
+                ), columns
         return None
 
 
+_MISSING = object()
 _COMMON = frozenset(
     "the your you for and with one that this under are have was which who want would like".split()
 )

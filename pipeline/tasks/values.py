@@ -18,29 +18,30 @@ _CLOCK = re.compile(r"^(\d{2}):(\d{2})(:\d{2})?$")
 _NUMBER = re.compile(r"(?<![\w.,])[-+]?\d+(?:[.,]\d{3})*(?:[.,]\d+)?(?![\w])")
 
 
-def spoken(value: Json, rng: random.Random, column: str = "") -> str:
-    """A value as a person says it; the wording of dates and times is drawn from `rng`."""
+def spoken(value: Json, rng: random.Random, column: str = "", year: int = 0) -> str:
+    """A value as a person says it; the wording of dates and times is drawn from `rng`. A date of another `year` is
+    said with its year."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.2f}" if _MONEY.search(column) else f"{value:g}"
     if isinstance(value, list):
-        return ", ".join(spoken(item, rng, column) for item in value)
+        return ", ".join(spoken(item, rng, column, year) for item in value)
     text = str(value)
     if _DATE.match(text):
-        return _say_date(datetime.fromisoformat(text), rng)
+        return _say_date(datetime.fromisoformat(text), rng, year)
     moment = _MOMENT.match(text)
     if moment:
         when = datetime.fromisoformat(text)
-        return f"{_say_date(when, rng)} at {_say_time(when.hour, when.minute, rng)}"
+        return f"{_say_date(when, rng, year)} at {_say_time(when.hour, when.minute, rng)}"
     clock = _CLOCK.match(text)
     if clock:
         return _say_time(int(clock[1]), int(clock[2]), rng)
     return text
 
 
-def written(value: Json, column: str = "") -> str:
-    """A value as an assistant writes it: one form, the same every time."""
+def written(value: Json, column: str = "", year: int = 0) -> str:
+    """A value as an assistant writes it: one form, the same every time; dates as `spoken` has them."""
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -48,21 +49,26 @@ def written(value: Json, column: str = "") -> str:
     if isinstance(value, float):
         return f"{value:.2f}" if _MONEY.search(column) else f"{value:g}"
     if isinstance(value, list):
-        return ", ".join(written(item, column) for item in value)
+        return ", ".join(written(item, column, year) for item in value)
     text = str(value)
     if _DATE.match(text):
         when = datetime.fromisoformat(text)
-        return f"{when:%B} {when.day}"
+        return f"{when:%B} {when.day}{_year(when, year)}"
     if _MOMENT.match(text):
         when = datetime.fromisoformat(text)
-        return f"{when:%B} {when.day} at {when:%H:%M}"
+        return f"{when:%B} {when.day}{_year(when, year)} at {when:%H:%M}"
     return text
 
 
-def _say_date(when: datetime, rng: random.Random) -> str:
+def _year(when: datetime, year: int) -> str:
+    return f", {when.year}" if year and when.year != year else ""
+
+
+def _say_date(when: datetime, rng: random.Random, year: int) -> str:
     day, month = when.day, f"{when:%B}"
     ordinal = f"{day}{'th' if 10 <= day % 100 <= 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(day % 10, 'th')}"
-    return rng.choice((f"{month} {day}", f"{day} {month}", f"{month} {ordinal}", f"the {ordinal} of {month}"))
+    said = rng.choice((f"{month} {day}", f"{day} {month}", f"{month} {ordinal}", f"the {ordinal} of {month}"))
+    return said + (_year(when, year).lstrip(",") if not said[-1].isdigit() else _year(when, year))
 
 
 def _say_time(hour: int, minute: int, rng: random.Random) -> str:

@@ -230,29 +230,34 @@ class TeacherAuthor:
             elif fact is not None:
                 values[name] = fact.spoken
             else:
-                values[name] = spoken(value, rng, name)
+                values[name] = spoken(value, rng, name, int(world.clock[:4]))
         return values
 
     # ---- the whole task ---------------------------------------------------------------------------------
 
     def _finish(self, world: World, live: SqlWorld, draft: _Draft, rng: random.Random) -> Task | None:
         calls = draft.plan.calls
+        live.reset()
+        persona = rng.choice(personas())
+        facts = tuple(
+            self._disclosed(live, calls, fact, draft.goals, persona, rng)
+            for fact in draft.plan.facts.values()
+        )
+        faults = self._faults(world, live, calls, rng)
         if not _reference_works(live, calls):
             return None
-        rubric = build_rubric(world, live, draft.goals, calls, draft.told)
-        persona = rng.choice(personas())
-        facts = tuple(self._disclosed(fact, draft.goals, persona, rng) for fact in draft.plan.facts.values())
-        faults = self._faults(world, live, calls, rng)
         tools = list(world.tools)
         rng.shuffle(tools)
         toolset = Toolset(
             tools=tuple(tools), relevant=tuple(dict.fromkeys(call.tool for call in calls)), worlds=(world.id,)
         )
         axes = _axes(draft.goals, calls, facts, faults)
+        agent = agent_for(world, toolset, rng)
+        rubric = build_rubric(world, live, draft.goals, calls, draft.told, agent.confirms, faults)
         return Task(
             world=world.id,
             world_name=world.name,
-            agent=agent_for(world, toolset, rng),
+            agent=agent,
             persona=persona,
             goals=tuple(draft.goals),
             facts=facts,
@@ -265,12 +270,19 @@ class TeacherAuthor:
         )
 
     @staticmethod
-    def _disclosed(fact: Fact, goals: Sequence[Goal], persona: Persona, rng: random.Random) -> Fact:
+    def _disclosed(
+        live: SqlWorld,
+        calls: Sequence[ReferenceCall],
+        fact: Fact,
+        goals: Sequence[Goal],
+        persona: Persona,
+        rng: random.Random,
+    ) -> Fact:
         """When a fact comes out. One that every phrasing of a goal states is open by nature."""
         always = any(goal.phrasings and all(fact.spoken in text for text in goal.phrasings) for goal in goals)
         if always or rng.random() < persona.upfront:
             return fact
-        wrong = _slip(fact, rng) if rng.random() < persona.slips else None
+        wrong = _slip(live, calls, fact, rng) if rng.random() < 2 * persona.slips else None
         return fact.replace(disclosure="corrected" if wrong else "asked", wrong=wrong)
 
     def _faults(
@@ -369,15 +381,20 @@ def _visible(live: SqlWorld, calls: Sequence[ReferenceCall], position: int) -> b
     return bool(live.call(last.tool, last.arguments).value != answers[position - 1])
 
 
-def _slip(fact: Fact, rng: random.Random) -> str | None:
-    """A wrong version of a fact that has digits: two neighbors swapped, or one changed."""
+def _slip(live: SqlWorld, calls: Sequence[ReferenceCall], fact: Fact, rng: random.Random) -> str | None:
+    """A wrong version of a fact by which something is looked up: one digit changed, so that nothing is found."""
     text = fact.spoken
     places = [i for i, letter in enumerate(text) if letter.isdigit()]
-    if isinstance(fact.value, dict) or len(places) < 4:
+    if text != fact.value or len(places) < 4:
+        return None
+    using = [(call, n) for call in calls for n, source in call.sources.items() if source.fact == fact.name]
+    if not using or not all(live.tools[call.tool].annotations.read_only for call, _ in using[:1]):
         return None
     place = rng.choice(places[1:])
     digit = str((int(text[place]) + rng.randint(1, 8)) % 10)
-    return text[:place] + digit + text[place + 1 :]
+    wrong = text[:place] + digit + text[place + 1 :]
+    call, name = using[0]
+    return None if live.call(call.tool, {**call.arguments, name: wrong}).ok else wrong
 
 
 def _axes(

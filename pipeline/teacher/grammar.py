@@ -56,6 +56,9 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+_AFTER_GREETING = re.compile(
+    r"^((?:Hi|Hello|Hey|Heya|Hiya|Yo|Sup|Morning|Good day|Dear|Alright|Greetings|Ok)\b[\w' ]{0,20}, )([A-HJ-Z])(?=[a-z])"
+)
 _SENTENCE = re.compile(r"(^|[.!?…] +)([a-zà-ÿ])")
 
 
@@ -67,6 +70,7 @@ def tidy(text: str) -> str:
     text = re.sub(r"\.\.+(?!\.)", ".", text)
     text = re.sub(r"([!?])\.", r"\1", text)
     text = re.sub(r"^[,;:.] *", "", text)
+    text = _AFTER_GREETING.sub(lambda match: match[1] + match[2].lower(), text, count=1)
     return _SENTENCE.sub(lambda match: match[1] + match[2].upper(), text)
 
 

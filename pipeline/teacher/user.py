@@ -28,7 +28,7 @@ class TeacherUser:
         goal = move.goal
         style = move.persona.style
         phrase = rng.choice(goal.phrasings) if goal and goal.phrasings else (goal.intent if goal else "")
-        inside = phrase.casefold()
+        inside = phrase.casefold() if move.act in ("open", "next") else ""
         facts = [f for f in move.facts if f.spoken.casefold() not in inside or f.name in move.wrong]
         stated = [_stated(f, f.wrong if f.name in move.wrong and f.wrong else f.spoken, rng) for f in facts]
         values = {
@@ -39,26 +39,30 @@ class TeacherUser:
             "because": rng.choice(goal.reasons) if goal and goal.reasons else "I have to",
         }
         grammar = speech("user")
+        if goal and not goal.reasons and move.act in ("open", "next", "nudge"):
+            return self._styled(self._without_reason(move.act, values, style, rng), move, rng)
         if move.act == "open":
-            if goal and not goal.reasons:
-                return self._styled(self._without_reason(values, style, rng), move, rng)
             return self._styled(grammar.of("open", style, rng, **values), move, rng)
-        if goal and not goal.reasons and move.act == "next":
-            text = grammar.say("next_lead", rng) + " " + grammar.say("want_lc", rng, **values)
-            return self._styled(tidy(text), move, rng)
         rule = move.act if stated or move.act not in ("answer", "correct") else "nudge"
         return self._styled(grammar.say(rule, rng, **values), move, rng)
 
     @staticmethod
-    def _without_reason(values: dict[str, str], style: str, rng: random.Random) -> str:
+    def _without_reason(act: str, values: dict[str, str], style: str, rng: random.Random) -> str:
         """Questions and odd wishes come without a stated reason."""
         grammar, phrase = speech("user"), values["vp"]
         first = phrase.split(" ", 1)[0].casefold()
-        greeting = grammar.say("hey" if style in ("casual", "hurried") else "greet", rng)
+        lead = {"next": "next_lead", "nudge": "confused"}.get(
+            act, "hey" if style in ("casual", "hurried") else "greet"
+        )
+        greeting = grammar.say(lead, rng)
         aside = values["aside"] if style in ("chatty", "anxious") and rng.random() < 0.5 else ""
         if first in _QUESTION_WORDS:
-            return tidy(f"{greeting} {aside} {capital(phrase)}?")
-        return tidy(f"{greeting} {aside} {grammar.say('want_s', rng, **values)}")
+            wish = phrase if greeting.endswith((",", ":")) and not aside else capital(phrase)
+            return tidy(f"{greeting} {aside} {wish}?")
+        wish = grammar.say(
+            "want_lc" if greeting.endswith((",", ":")) and not aside else "want_s", rng, **values
+        )
+        return tidy(f"{greeting} {aside} {wish}")
 
     def _styled(self, text: str, move: UserMove, rng: random.Random) -> str:
         style = move.persona.style

@@ -1,0 +1,110 @@
+"""How the teacher's assistant puts results, deeds and options into words."""
+
+from __future__ import annotations
+
+import random
+import re
+
+from pipeline.records import Goal, Json, ReferenceCall, Task, World
+from pipeline.tasks.chains import PLACEHOLDER, fill
+from pipeline.tasks.values import written
+from pipeline.teacher.author import told_columns
+from pipeline.teacher.grammar import capital, speech, tidy
+
+SHOWN = 6
+"""Options and rows that are said one by one."""
+
+
+class Teller:
+    """Words for what a world's tools do and return."""
+
+    def __init__(self, task: Task, world: World, rng: random.Random) -> None:
+        self.task = task
+        self.world = world
+        self._rng = rng
+        self._year = int(world.clock[:4])
+        self._facts = {fact.name: fact for fact in task.facts}
+
+    def plain_answer(self, goal: Goal) -> str:
+        """The answer to a question that needs no tool."""
+        return (
+            self._rng.choice(goal.answer)
+            if goal.answer
+            else speech("agent").say("failed", self._rng, reason="")
+        )
+
+    def deed(self, call: ReferenceCall) -> str:
+        """What the agent is about to do, as a verb phrase."""
+        words = self.world.words.tools[call.tool]
+        return fill(self._rng.choice(words.confirm or words.ask), self._arguments(call)).rstrip(".?")
+
+    def claim(self, call: ReferenceCall) -> str:
+        """That it has been done, without values of a result."""
+        arguments = self._arguments(call)
+        words = self.world.words.tools[call.tool]
+        fitting = [text for text in words.done if set(PLACEHOLDER.findall(text)) <= set(arguments)]
+        if fitting:
+            return capital(fill(self._rng.choice(fitting), arguments))
+        return self._rng.choice(("It has been taken care of.", "That's done.", "It's done now.", "All set."))
+
+    def result(self, call: ReferenceCall, value: Json) -> str:
+        """The result of the last call of a goal."""
+        words = self.world.words.tools[call.tool]
+        if isinstance(value, list):
+            return self._list(call, value)
+        row = value if isinstance(value, dict) else {}
+        columns = {k: written(v, k, self._year) for k, v in row.items() if v is not None}
+        about = self.world.words.tools[call.tool].arguments
+        named = {k: v for k, v in self._arguments(call).items() if k not in columns or about[k].source}
+        values = {**columns, **named}
+        told = set(told_columns(words.done, row))
+        fitting = [text for text in words.done if set(PLACEHOLDER.findall(text)) <= set(values)]
+        telling = [text for text in fitting if told <= set(PLACEHOLDER.findall(text))] or fitting
+        if not telling:
+            return self.claim(call)
+        return tidy(capital(fill(self._rng.choice(telling), values)))
+
+    def _list(self, call: ReferenceCall, rows: list[Json]) -> str:
+        words = self.world.words.tools[call.tool]
+        if not rows:
+            return tidy(fill(self._rng.choice(words.none), self._arguments(call)))
+        said = [self._row(words.each, row) for row in rows[:SHOWN]]
+        intro = speech("agent").say("list_intro", self._rng)
+        left = len(rows) - len(said)
+        tail = f" And {left} more." if left else ""
+        if len(said) > 2 and self._rng.random() < 0.5:
+            return intro + "\n" + "\n".join(f"- {capital(text)}" for text in said) + tail
+        return f"{intro} {'; '.join(said)}.{tail}"
+
+    def options(self, call: ReferenceCall, rows: Json) -> str:
+        """The rows to choose from."""
+        if not isinstance(rows, list) or len(rows) < 2:
+            return ""
+        each = self.world.words.tools[call.tool].each
+        said = [self._row(each, row) for row in rows[:SHOWN]]
+        more = f"; and {len(rows) - len(said)} more" if len(rows) > len(said) else ""
+        return "; ".join(said) + more
+
+    def _row(self, template: str, row: Json) -> str:
+        values = {k: written(v, k, self._year) for k, v in row.items()} if isinstance(row, dict) else {}
+        return fill(template, values).strip().rstrip(".")
+
+    def _arguments(self, call: ReferenceCall) -> dict[str, str]:
+        """Arguments as the agent says them: rows by their description, values as they are."""
+        values = {}
+        about = self.world.words.tools[call.tool].arguments
+        for name, value in call.arguments.items():
+            source = call.sources.get(name)
+            fact = self._facts.get(source.fact) if source and source.fact else None
+            word = about.get(name)
+            if word and word.source and not word.known:
+                entity = self.world.words.entities[word.source.split(".")[0]]
+                values[name] = _agent_view(fact.spoken) if fact else f"the {entity.noun}"
+            else:
+                values[name] = written(value, name, self._year)
+        return values
+
+
+def _agent_view(description: str) -> str:
+    """A user's description in the assistant's mouth: `my Tuesday visit` becomes `your Tuesday visit`."""
+    return re.sub(r"\bour\b", "your", re.sub(r"\bmy\b", "your", description))

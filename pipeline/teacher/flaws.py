@@ -1,0 +1,110 @@
+"""Flaws that the teacher plants on request, each with a label: what filters and judges have to find."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass, field
+
+from pipeline.records import Json, ReferenceCall, Task, World
+
+KINDS = (
+    "false_claim",
+    "skipped_confirmation",
+    "wrong_argument",
+    "invented_id",
+    "repeated_write",
+    "wrong_number",
+    "ignored_error",
+    "over_refusal",
+)
+
+
+@dataclass
+class Flaw:
+    """One flaw of one attempt; it happens at most once."""
+
+    kind: str
+    goal: int
+    rng: random.Random
+    done: bool = field(default=False)
+
+    @property
+    def note(self) -> str:
+        """The label that lands in the event; asking for it marks the flaw as done."""
+        self.done = True
+        return f"flaw:{self.kind}"
+
+    def takes(self, goal: int) -> bool:
+        """Whether it is due in this goal."""
+        return not self.done and goal == self.goal
+
+    def takes_write(self, call: ReferenceCall, world: World) -> bool:
+        return self.takes(call.goal) and not world.tool_by_name[call.tool].annotations.read_only
+
+    def spoil(
+        self, call: ReferenceCall, arguments: dict[str, Json], world: World
+    ) -> tuple[dict[str, Json], str]:
+        """Arguments with the flaw in them and its label, or unchanged and an empty label."""
+        if not self.takes(call.goal) or self.kind not in ("wrong_argument", "invented_id"):
+            return arguments, ""
+        about = world.words.tools[call.tool].arguments
+        if self.kind == "invented_id":
+            names = [n for n, s in call.sources.items() if s.kind == "read" and isinstance(arguments[n], str)]
+        else:
+            names = [n for n, s in call.sources.items() if s.kind == "told" and not about[n].source]
+        if world.tool_by_name[call.tool].annotations.read_only or not names:
+            return arguments, ""
+        name = self.rng.choice(names)
+        changed = changed_value(
+            arguments[name], world.tool_by_name[call.tool].input_schema["properties"][name], self.rng
+        )
+        if changed == arguments[name]:
+            return arguments, ""
+        return {**arguments, name: changed}, self.note
+
+    def misread(self, text: str) -> str:
+        """A text with one of its numbers changed."""
+        found = list(re.finditer(r"\d+(?:\.\d+)?", text))
+        if not found:
+            return text
+        match = self.rng.choice(found)
+        number = float(match[0])
+        digits = len(match[0].split(".")[1]) if "." in match[0] else 0
+        return (
+            text[: match.start()]
+            + f"{number + self.rng.choice((1, 2, 5, 10)):.{digits}f}"
+            + text[match.end() :]
+        )
+
+
+def changed_value(value: Json, schema: Json, rng: random.Random) -> Json:
+    """Another value of the same type that the schema allows, or the same where none can be found."""
+    if isinstance(schema, dict) and schema.get("enum"):
+        others = [one for one in schema["enum"] if one != value]
+        return rng.choice(others) if others else value
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, float):
+        return round(value + 1.5, 2)
+    if isinstance(value, str):
+        places = [i for i, letter in enumerate(value) if letter.isdigit()]
+        if places:
+            place = rng.choice(places)
+            return value[:place] + str((int(value[place]) + rng.randint(1, 8)) % 10) + value[place + 1 :]
+        return value + "x"
+    return value
+
+
+def plant(task: Task, rng: random.Random) -> Flaw:
+    """A flaw for one attempt at a task, of a kind that can show there."""
+    acts = [index for index, goal in enumerate(task.goals) if goal.kind == "act"]
+    asks = [index for index, goal in enumerate(task.goals) if goal.kind in ("act", "ask")]
+    kinds = list(KINDS if task.faults else [kind for kind in KINDS if kind != "ignored_error"])
+    if not acts:
+        kinds = ["wrong_number", "over_refusal", "false_claim"]
+    kind = rng.choice(kinds)
+    pool = acts if acts and kind not in ("wrong_number", "over_refusal") else asks or [0]
+    return Flaw(kind, rng.choice(pool), rng)

@@ -1,0 +1,391 @@
+"""The teacher as agent: it knows the reference plan, but acts only on what it has been told and has read.
+
+A script (a generator) plays the goals one after the other. Each value is used only once its source is there; what
+is missing is asked for. On request it plants one labeled flaw, so that filters have something to reject.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+
+from pipeline.records import (
+    AgentTurn,
+    Fact,
+    Goal,
+    Json,
+    Message,
+    ReferenceCall,
+    Task,
+    ToolCall,
+    ToolSpec,
+    Usage,
+    World,
+)
+from pipeline.tasks.values import mentions
+from pipeline.teacher.answers import Teller
+from pipeline.teacher.flaws import Flaw
+from pipeline.teacher.grammar import speech
+
+Script = Generator[AgentTurn, None, None]
+RETRIES = 3
+_AFFIRMED = re.compile(
+    r"\b(yes|yep|yeah|sure|okay|ok|fine|absolutely|agreed|agree|of course|sounds good|right|definitely|please do|"
+    r"by all means|that works|correct|certainly|exactly|go ahead|do it|proceed)\b"
+)
+_TRANSIENT = frozenset({"UNAVAILABLE", "RATE_LIMITED", "TIMEOUT"})
+
+
+@dataclass
+class _Done:
+    """What became of a reference call: its result, or why there is none."""
+
+    ok: bool
+    value: Json = None
+    code: str = ""
+    message: str = ""
+    unseen: bool = False
+    """It took place, but its answer was lost."""
+
+
+class TeacherPolicy:
+    """One object per episode. `act` may be called on a conversation that is already under way (resume)."""
+
+    def __init__(self, task: Task, world: World, seed: str, flaw: Flaw | None = None) -> None:
+        self.task = task
+        self.world = world
+        self._rng = random.Random(f"policy/{seed}")
+        self._flaw = flaw
+        self._messages: Sequence[Message] = ()
+        self._script: Script | None = None
+        self._produced = 0
+        self._calls = 0
+        self._results: dict[int, _Done] = {}
+        self._facts = {fact.name: fact for fact in task.facts}
+        self._say = speech("agent")
+        self._tell = Teller(task, world, self._rng)
+        self._note = ""
+
+    async def act(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> AgentTurn:
+        spoken = [index for index, message in enumerate(messages) if message.role == "assistant"]
+        while self._produced < len(spoken):
+            self._next(messages[: spoken[self._produced]])
+        return self._next(messages)
+
+    def _next(self, messages: Sequence[Message]) -> AgentTurn:
+        self._messages = messages
+        if self._script is None:
+            self._script = self._play()
+        self._produced += 1
+        turn = next(self._script, None)
+        return turn if turn is not None else self._turn(self._say.say("goodbye", self._rng))
+
+    # ---- the script --------------------------------------------------------------------------------------
+
+    def _play(self) -> Script:
+        for index, goal in enumerate(self.task.goals):
+            calls = [(step, call) for step, call in enumerate(self.task.reference) if call.goal == index]
+            if not calls:
+                yield self._turn(self._tell.plain_answer(goal))
+                continue
+            yield from self._pursue(index, goal, calls)
+        while True:
+            yield self._turn(self._say.say("goodbye", self._rng))
+
+    def _pursue(self, index: int, goal: Goal, calls: list[tuple[int, ReferenceCall]]) -> Script:
+        if self._flaw and self._flaw.kind == "over_refusal" and self._flaw.takes(index):
+            yield self._flawed(self._say.say("refuse", self._rng, reason="our rules do not allow it."))
+            return
+        for step, call in calls:
+            if step in self._results:
+                continue
+            last = step == calls[-1][0]
+            if (
+                last
+                and self._flaw
+                and self._flaw.kind in ("false_claim", "skipped_call")
+                and self._flaw.takes(index)
+            ):
+                yield self._flawed(self._tell.claim(call))
+                return
+            yield from self._gather(index, goal, call, [one for _, one in calls])
+            yield from self._confirm(goal, call)
+            yield from self._perform(step, call, calls)
+            done = self._results[step]
+            if not done.ok and not done.unseen:
+                yield self._turn(self._refusal(call, done))
+                return
+        yield self._report(index, calls[-1][0], calls[-1][1])
+
+    # ---- gathering what is needed ------------------------------------------------------------------------
+
+    def _gather(self, index: int, goal: Goal, call: ReferenceCall, calls: Sequence[ReferenceCall]) -> Script:
+        """Asks until every fact that this call needs has been told."""
+        for _ in range(4):
+            missing = [fact for fact in self._needed(call) if not self._knows(fact)]
+            if not missing:
+                return
+            if missing[0].name.startswith("which "):
+                yield self._turn(self._ask_which(call, missing[0]))
+                continue
+            more = [
+                f
+                for one in calls
+                for f in self._needed(one)
+                if not f.name.startswith("which ") and not self._knows(f)
+            ]
+            batch = list({f.name: f for f in (more if self._rng.random() < 0.5 else missing)}.values())[:3]
+            yield self._turn(self._ask(batch))
+
+    def _needed(self, call: ReferenceCall) -> list[Fact]:
+        names = [source.fact for source in call.sources.values() if source.fact]
+        return [self._facts[name] for name in dict.fromkeys(names)]
+
+    def _heard(self) -> list[str]:
+        return [message.content for message in self._messages if message.role == "user"]
+
+    def _knows(self, fact: Fact) -> bool:
+        heard = self._heard()
+        if any(mentions(text, fact.spoken) for text in heard):
+            return True
+        return bool(fact.wrong) and any(mentions(text, fact.wrong or "") for text in heard)
+
+    def _misled(self, fact: Fact) -> bool:
+        """Only a wrong version has been heard so far."""
+        return bool(fact.wrong) and not any(mentions(text, fact.spoken) for text in self._heard())
+
+    def _ask(self, facts: Sequence[Fact]) -> str:
+        labels = _listed([fact.label for fact in facts])
+        if any(
+            fact.label.split(" ")[0] in ("whether", "how", "what", "when", "which", "if", "where")
+            for fact in facts
+        ):
+            return self._say.say("ask_clause", self._rng, labels=labels)
+        if len(facts) > 1:
+            return self._say.say("ask_many", self._rng, labels=labels)
+        tone = self.task.agent.tone
+        kind = (
+            "businesslike"
+            if tone in ("businesslike", "plainspoken")
+            else "warm"
+            if tone in ("warm", "cheerful")
+            else "neutral"
+        )
+        return self._say.of("ask", kind, self._rng, labels=labels)
+
+    def _ask_which(self, call: ReferenceCall, fact: Fact) -> str:
+        noun = fact.label.removeprefix("which ").removesuffix(" you mean")
+        source = next(s for s in call.sources.values() if s.fact == fact.name)
+        done = self._results.get(source.step if source.step is not None else -1)
+        options = self._tell.options(self.task.reference[source.step or 0], done.value if done else None)
+        if options:
+            return self._say.say("which", self._rng, noun=noun, options=options)
+        return self._say.say("which_plain", self._rng, noun=noun)
+
+    # ---- agreeing ----------------------------------------------------------------------------------------
+
+    def _confirm(self, goal: Goal, call: ReferenceCall) -> Script:
+        tool = self.world.tool_by_name[call.tool]
+        if tool.annotations.read_only:
+            return
+        consents = [name for name, source in call.sources.items() if source.kind == "consent"]
+        habit = self.task.agent.confirms
+        if not consents and (
+            habit == "never" or (habit == "destructive" and not tool.annotations.destructive)
+        ):
+            return
+        if self._flaw and self._flaw.kind == "skipped_confirmation" and self._flaw.takes(call.goal):
+            self._note = self._flaw.note
+            return
+        about = self.world.words.tools[call.tool].arguments
+        for _ in range(2):
+            deed = self._tell.deed(call)
+            if consents:
+                terms = "; ".join(about[name].consent for name in consents)
+                text = self._say.say("consent", self._rng, confirm=deed, consent=terms)
+            else:
+                text = self._say.say("confirm", self._rng, confirm=deed)
+            yield self._turn(text)
+            if _AFFIRMED.search(self._heard()[-1].casefold()):
+                return
+
+    # ---- doing -------------------------------------------------------------------------------------------
+
+    def _perform(self, step: int, call: ReferenceCall, calls: list[tuple[int, ReferenceCall]]) -> Script:
+        for _ in range(RETRIES + 2):
+            group = [(step, call), *self._companions(step, call, calls)]
+            turn = self._calling(group)
+            yield turn
+            for (position, one), made in zip(group, turn.calls, strict=True):
+                self._results[position] = self._outcome(made, one)
+            done = self._results[step]
+            if (
+                self._flaw
+                and done.ok
+                and self._flaw.kind == "repeated_write"
+                and self._flaw.takes_write(call, self.world)
+            ):
+                repeat = self._calling([(step, call)])
+                yield AgentTurn(calls=repeat.calls, usage=repeat.usage, note=self._flaw.note)
+            if done.ok or (call.error and done.code == call.error):
+                return
+            misled = [fact for fact in self._needed(call) if self._misled(fact)]
+            if done.code not in _TRANSIENT:
+                if not misled:
+                    return
+                fact = misled[0]
+                del self._results[step]
+                yield self._turn(
+                    self._say.say("not_found", self._rng, value=fact.wrong or "", labels=fact.label)
+                )
+                continue
+            if self._flaw and self._flaw.kind == "ignored_error" and self._flaw.takes(call.goal):
+                self._results[step] = _Done(ok=True, unseen=True)
+                self._note = self._flaw.note
+                return
+            if done.code == "TIMEOUT" and not self.world.tool_by_name[call.tool].annotations.read_only:
+                yield from self._recheck(step)
+                if self._results[step].unseen:
+                    return
+
+    def _companions(
+        self, step: int, call: ReferenceCall, calls: list[tuple[int, ReferenceCall]]
+    ) -> list[tuple[int, ReferenceCall]]:
+        """Reads that can be made in the same turn, since all they need is known already."""
+        if not self.world.tool_by_name[call.tool].annotations.read_only or self._rng.random() < 0.3:
+            return []
+        found = []
+        for position, one in calls:
+            ready = position > step and position not in self._results
+            if not ready or not self.world.tool_by_name[one.tool].annotations.read_only:
+                continue
+            known = all(self._knows(fact) and not self._misled(fact) for fact in self._needed(one))
+            read = all(
+                s.step in self._results and self._results[s.step].ok
+                for s in one.sources.values()
+                if s.kind == "read"
+            )
+            if known and read:
+                found.append((position, one))
+        return found
+
+    def _calling(self, group: list[tuple[int, ReferenceCall]]) -> AgentTurn:
+        calls = []
+        for _, one in group:
+            self._calls += 1
+            arguments = self._arguments(one)
+            if self._flaw:
+                arguments, note = self._flaw.spoil(one, arguments, self.world)
+                self._note = note or self._note
+            raw = json.dumps(arguments, ensure_ascii=False)
+            calls.append(ToolCall(id=f"call_{self._calls}", name=one.tool, raw=raw, arguments=arguments))
+        lead = self._lead(group)
+        return self._turn(lead, tuple(calls))
+
+    def _lead(self, group: list[tuple[int, ReferenceCall]]) -> str:
+        last = self._results.get(group[0][0])
+        if last is not None and last.code in _TRANSIENT:
+            return self._say.say("retry", self._rng)
+        if self.world.tool_by_name[group[0][1].tool].annotations.read_only and self._rng.random() < 0.35:
+            return self._say.say("look", self._rng)
+        return ""
+
+    def _arguments(self, call: ReferenceCall) -> dict[str, Json]:
+        """Values from their sources: what was told (right or wrong), what was read, what was agreed."""
+        values: dict[str, Json] = {}
+        for name, planned in call.arguments.items():
+            source = call.sources.get(name)
+            if source is None or source.kind in ("fixed", "consent"):
+                values[name] = planned
+            elif source.kind == "told":
+                fact = self._facts[source.fact or ""]
+                values[name] = fact.wrong if self._misled(fact) else fact.value
+            else:
+                values[name] = self._read(source.step or 0, source.column or name, source.fact, planned)
+        return values
+
+    def _read(self, step: int, column: str, fact: str | None, planned: Json) -> Json:
+        """The value in the row that fits the user's description. The plan's value breaks a tie and nothing else."""
+        value = self._results[step].value if step in self._results else None
+        rows = [row for row in (value if isinstance(value, list) else [value]) if isinstance(row, dict)]
+        described = self._facts[fact].value if fact else None
+        if isinstance(described, dict):
+            rows = [row for row in rows if all(row.get(k) == v for k, v in described.items())]
+        if any(row.get(column) == planned for row in rows) or not rows:
+            return planned
+        return rows[0].get(column, planned)
+
+    def _recheck(self, step: int) -> Script:
+        """After a write without an answer: read again, and see whether the world has changed."""
+        earlier = [p for p, done in self._results.items() if p < step and done.ok and not done.unseen]
+        reads = [
+            p for p in earlier if self.world.tool_by_name[self.task.reference[p].tool].annotations.read_only
+        ]
+        if not reads:
+            return
+        position = max(reads)
+        call = self.task.reference[position]
+        for _ in range(RETRIES):
+            self._calls += 1
+            raw = json.dumps(self._arguments(call), ensure_ascii=False)
+            made = ToolCall(id=f"call_{self._calls}", name=call.tool, raw=raw, arguments=json.loads(raw))
+            yield self._turn(self._say.say("recheck", self._rng), (made,))
+            now = self._outcome(made, call)
+            if now.ok or now.code not in _TRANSIENT:
+                if now.value != self._results[position].value:
+                    self._results[step] = _Done(ok=False, unseen=True)
+                return
+
+    def _outcome(self, made: ToolCall, call: ReferenceCall) -> _Done:
+        answer = next(m for m in reversed(self._messages) if m.role == "tool" and m.call_id == made.id)
+        try:
+            value = json.loads(answer.content)
+        except ValueError:
+            return _Done(ok=True, value=None)
+        if isinstance(value, dict) and set(value) == {"error", "message"}:
+            return _Done(ok=False, code=str(value["error"]), message=str(value["message"]))
+        if isinstance(value, dict) and value.get("incomplete"):
+            return _Done(ok=False, code="TIMEOUT", message=str(value.get("message", "")))
+        return _Done(ok=True, value=value)
+
+    # ---- telling -----------------------------------------------------------------------------------------
+
+    def _report(self, index: int, step: int, call: ReferenceCall) -> AgentTurn:
+        done = self._results[step]
+        if done.unseen:
+            text = f"{self._say.say('went_through', self._rng)} {self._tell.claim(call)}"
+            return self._turn(text)
+        text = self._tell.result(call, done.value)
+        if self._flaw and self._flaw.kind == "wrong_number" and self._flaw.takes(index):
+            spoiled = self._flaw.misread(text)
+            if spoiled != text:
+                return self._flawed(spoiled)
+        more = self._say.say("more", self._rng) if self.task.agent.verbosity != "brief" else ""
+        return self._turn(f"{text} {more}".strip())
+
+    def _refusal(self, call: ReferenceCall, done: _Done) -> str:
+        reason = _for_user(done.message)
+        rule = "refuse" if call.error == done.code else "failed"
+        return self._say.say(rule, self._rng, reason=reason)
+
+    def _flawed(self, text: str) -> AgentTurn:
+        assert self._flaw is not None
+        self._note = self._flaw.note
+        return self._turn(text)
+
+    def _turn(self, content: str, calls: tuple[ToolCall, ...] = ()) -> AgentTurn:
+        note, self._note = self._note, ""
+        size = len(content) + sum(len(call.raw) + len(call.name) for call in calls)
+        return AgentTurn(content=content, calls=calls, usage=Usage(tokens_out=size // 4 + 1), note=note)
+
+
+def _listed(labels: Sequence[str]) -> str:
+    return labels[0] if len(labels) == 1 else ", ".join(labels[:-1]) + " and " + labels[-1]
+
+
+def _for_user(message: str) -> str:
+    """An error message without the hint to the caller that may follow a semicolon."""
+    return message.split(";")[0].strip().rstrip(".") + "."
