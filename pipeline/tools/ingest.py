@@ -8,91 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from pipeline.config.tools import IngestConfig
-from pipeline.records import Json, Provenance, Record, ToolSpec
-from pipeline.tools.normalize import Rejection, normalize
+from pipeline.records import Json, Provenance
+from pipeline.tools.harvest import Harvest, ServerFailure, ServerReport, Siblings
 from pipeline.worlds._mcp import Listing, McpFailure, Session, SessionLimits, connect
 from pipeline.worlds.environments import Environment, InstallFailure, asked_package, prepare
 from pipeline.worlds.server_process import ProcessLimits, run_isolated, sweep
 from pipeline.worlds.servers import ServerEntry
-
-
-class ServerFailure(Record):
-    """What went wrong with one server. `tools` tells how many of its tools were kept all the same."""
-
-    server: str
-    step: str
-    """install, start, initialize, tools/list"""
-    kind: str
-    """install, timeout, exited, noise, too_long, protocol, version, refused, http, unreachable, incomplete"""
-    message: str
-    stderr: str = ""
-    tools: int = 0
-
-
-class ServerReport(Record):
-    """A server that listed its tools."""
-
-    server: str
-    name: str
-    version: str
-    protocol: str
-    tools: int
-    rejected: int
-    pages: int
-    noise: str = ""
-    """First line on stdout that was no message."""
-
-
-@dataclass(frozen=True)
-class Harvest:
-    """What came in, in the order of the servers, whatever the order in which they answered."""
-
-    tools: tuple[ToolSpec, ...] = ()
-    rejections: tuple[Rejection, ...] = ()
-    failures: tuple[ServerFailure, ...] = ()
-    servers: tuple[ServerReport, ...] = ()
-
-    @staticmethod
-    def joined(parts: Iterable[Harvest]) -> Harvest:
-        parts = list(parts)
-        return Harvest(
-            tools=tuple(tool for part in parts for tool in part.tools),
-            rejections=tuple(item for part in parts for item in part.rejections),
-            failures=tuple(item for part in parts for item in part.failures),
-            servers=tuple(item for part in parts for item in part.servers),
-        )
-
-
-@dataclass
-class Siblings:
-    """Takes in the tools of one server, one by one: names stay apart, and the same tool twice counts once."""
-
-    provenance: Provenance
-    tools: list[ToolSpec] = field(default_factory=list)
-    rejections: list[Rejection] = field(default_factory=list)
-    _names: set[str] = field(default_factory=set)
-    _seen: set[str] = field(default_factory=set)
-
-    def add(self, raw: Json) -> None:
-        text = json.dumps(raw, sort_keys=True)
-        if text in self._seen:
-            name = str(raw.get("name", "")) if isinstance(raw, dict) else ""
-            reason = "the same tool was listed twice"
-            self.rejections.append(Rejection(name=name[:200], reason=reason, provenance=self.provenance))
-            return
-        self._seen.add(text)
-        result = normalize(raw, self.provenance, self._names)
-        if isinstance(result, Rejection):
-            self.rejections.append(result)
-        else:
-            self.tools.append(result)
-            self._names.add(result.name)
 
 
 async def ingest(

@@ -16,7 +16,8 @@ import pytest
 
 from pipeline.config.tools import IngestConfig
 from pipeline.records import ConfigError
-from pipeline.tools.ingest import Harvest, ingest, list_server
+from pipeline.tools.harvest import Harvest
+from pipeline.tools.ingest import ingest, list_server
 from pipeline.worlds._mcp import connect
 from pipeline.worlds.server_process import MARK, run_isolated, sweep
 from pipeline.worlds.servers import ServerEntry, parse_servers
