@@ -25,7 +25,8 @@ class Record(BaseModel):
 
     def replace(self: R, **changes: Any) -> R:
         """A validated copy with some fields changed."""
-        return type(self).model_validate({**dict(self), **changes})
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self).model_validate({**fields, **changes})
 
 
 def canonical_json(value: Json) -> str:

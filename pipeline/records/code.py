@@ -32,8 +32,8 @@ class CodeTask(Record):
     files: dict[str, str]
     tests: dict[str, str]
     gold: dict[str, str | None]
-    fail_to_pass: tuple[str, ...]
-    """Test ids as pytest prints them: `tests/test_x.py::test_a`."""
+    fail_to_pass: tuple[str, ...] = ()
+    """Test ids as pytest prints them: `tests/test_x.py::test_a`. Empty until admission has found them."""
     pass_to_pass: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
     """Glob patterns of paths whose changes are carried into grading; empty: every path that is not a test."""
