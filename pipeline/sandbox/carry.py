@@ -79,7 +79,7 @@ def refusal(task: CodeTask, path: str) -> str:
         return "not a path inside the repository"
     if path in task.tests or is_test(path):
         return "a test"
-    if pure.name.lower() in CONFIGURATION or pure.suffix == ".pth":
+    if is_configuration(path):
         return "test configuration"
     if {".git", ".hg", "__pycache__"} & set(pure.parts) or pure.suffix in (".pyc", ".pyo"):
         return "not source"
@@ -89,6 +89,11 @@ def refusal(task: CodeTask, path: str) -> str:
     if task.allowed and not any(glob_pattern(pattern).fullmatch(path) for pattern in task.allowed):
         return "outside the allowed paths"
     return ""
+
+
+def is_configuration(path: str) -> bool:
+    """Whether a path configures the tests or the interpreter."""
+    return PurePosixPath(path).name.lower() in CONFIGURATION or path.endswith(".pth")
 
 
 def is_test(path: str) -> bool:

@@ -17,7 +17,15 @@ from pipeline.records.code import CodeTask, RunStatus, TestOutcome, TestReport
 from pipeline.records.errors import SandboxError
 from pipeline.sandbox import runner
 from pipeline.sandbox.box import BoxEnded, ExecResult, File, GuestError, Sandbox
-from pipeline.sandbox.carry import Changes, carry_over, suspicions, task_files, test_files
+from pipeline.sandbox.carry import (
+    Changes,
+    carry_over,
+    is_configuration,
+    is_test,
+    suspicions,
+    task_files,
+    test_files,
+)
 from pipeline.sandbox.pool import Pool
 
 RUNNER = "/grade/run.py"
@@ -136,10 +144,17 @@ async def run_tests(
         if result.ended or result.timed_out:
             return TestRun(result)
         lines = (await box.read(report, limit=4 << 20)).decode("utf-8", "replace").splitlines()
-        touched = [path for path in await box.changed() if path in tests or path == canary]
+        fixed = {canary, *tests, *(path for path in task.files if is_test(path) or is_configuration(path))}
+        touched = [path for path in await box.changed() if path in fixed]
     except (BoxEnded, GuestError) as error:
         return TestRun(ExecResult(None, ended=True), broken=str(error))
     return read_report(result, lines, name, touched)
+
+
+def _targets(task: CodeTask) -> list[str]:
+    """The test files to run: those that the task's ids name, else all its tests."""
+    named = {test.partition("::")[0] for test in (*task.fail_to_pass, *task.pass_to_pass)}
+    return sorted(named or (path for path in task.tests if is_test(path) and path.endswith(".py")))
 
 
 def read_report(result: ExecResult, lines: list[str], name: str, touched: list[str]) -> TestRun:

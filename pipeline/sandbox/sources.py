@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import gzip
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,14 @@ from pydantic import ValidationError
 
 from pipeline.records.code import CodeTask
 from pipeline.records.errors import InputError
+from pipeline.sandbox import shapes, swe
+from pipeline.sandbox.shapes import BadRow, Fields
+
+KNOWN = (
+    "Known shapes: a folder with task.yaml; rows like HumanEval (prompt, canonical_solution, test, entry_point), MBPP "
+    "(code, test_list), bug fixes (buggy, fixed, tests) or SWE-bench (archive, patch, test_patch, FAIL_TO_PASS) as "
+    ".jsonl, .json or .parquet; exercise folders with .meta/example.py; folders buggy/, fixed/ and tests/."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,88 +36,149 @@ class BadTask:
 def load_tasks(path: Path) -> Iterator[CodeTask | BadTask]:
     """All tasks below or in `path`, in order. Raises InputError when there is nothing of a known shape at all."""
     if not path.exists():
-        raise InputError(f"There is nothing at {path}.", way_out="Give a folder of tasks or a JSONL file.")
-    folders = (
-        [path] if (path / "task.yaml").is_file() else sorted(each.parent for each in path.glob("*/task.yaml"))
-    )
-    if not folders:
-        raise InputError(f"{path} holds no code tasks.", way_out="A task is a folder with a task.yaml.")
-    yield from _without_repeats(folder_task(folder) for folder in folders)
-
-
-def _without_repeats(found: Iterator[CodeTask | BadTask]) -> Iterator[CodeTask | BadTask]:
+        raise InputError(f"There is nothing at {path}.", way_out="Give a folder of tasks or a file of rows.")
+    found = _from_folder(path) if path.is_dir() else _from_rows(path)
+    first = next(found, None)
+    if first is None:
+        raise InputError(f"{path} holds no code tasks.", way_out=KNOWN)
     names: set[str] = set()
-    for task in found:
+    task: CodeTask | BadTask | None = first
+    while task is not None:
         if isinstance(task, CodeTask) and task.name in names:
             yield BadTask(task.name, f"a second task with the name {task.name}; the first one stands")
-            continue
-        if isinstance(task, CodeTask):
-            names.add(task.name)
-        yield task
+        else:
+            names.update([task.name] if isinstance(task, CodeTask) else [])
+            yield task
+        task = next(found, None)
 
 
-def folder_task(folder: Path) -> CodeTask | BadTask:
+def _from_folder(path: Path) -> Iterator[CodeTask | BadTask]:
+    own = (
+        [path] if (path / "task.yaml").is_file() else sorted(each.parent for each in path.glob("*/task.yaml"))
+    )
+    for folder in own:
+        yield _checked(folder.name, str(folder), lambda folder=folder: folder_task(folder))
+    exercises = sorted(each.parent.parent for each in path.glob("**/.meta/example.py"))
+    for folder in exercises:
+        yield _checked(folder.name, str(folder), lambda folder=folder: shapes.exercise(folder))
+    if (path / "buggy").is_dir() and (path / "fixed").is_dir():
+        for buggy in sorted((path / "buggy").glob("*.py")):
+            yield _checked(buggy.stem, str(buggy), lambda buggy=buggy: shapes.bug_fix_files(path, buggy))
+    for file in sorted(each for each in path.iterdir() if each.suffix in (".jsonl", ".parquet")):
+        yield from _from_rows(file)
+
+
+def _from_rows(path: Path) -> Iterator[CodeTask | BadTask]:
+    for number, row in rows_of(path):
+        where = f"{path.name}:{number}"
+        if isinstance(row, str):
+            yield BadTask(where, row)
+        else:
+            yield _checked(f"{path.stem}-{number}", where, lambda row=row: row_fields(row, path.parent))
+
+
+def rows_of(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    """Rows with their numbers, from 1; a text says what is wrong with one. Raises InputError for the whole file."""
+    try:
+        if path.suffix == ".parquet":
+            import pyarrow.parquet
+
+            for batch in pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=64):
+                yield from enumerate(batch.to_pylist(), 1)
+            return
+        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        if path.suffix == ".json":
+            rows = json.loads(data)
+            yield from enumerate(rows if isinstance(rows, list) else [rows], 1)
+            return
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {error}.", way_out=KNOWN) from error
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if line.strip():
+            try:
+                row = json.loads(line)
+                yield number, row if isinstance(row, dict) else "the line is no JSON object"
+            except ValueError as error:
+                yield number, f"the line is no JSON: {error}"
+
+
+def row_fields(row: dict[str, Any], folder: Path) -> Fields:
+    """The fields of a CodeTask from a row of any known shape. Raises BadRow."""
+    common = {key: row[key] for key in ("timeout", "image", "difficulty", "license") if row.get(key)}
+    return {**_shape(row, folder), **common}
+
+
+def _shape(row: dict[str, Any], folder: Path) -> Fields:
+    keys = set(row)
+    if {"statement", "files", "gold"} <= keys:
+        return row
+    if {"patch", "test_patch"} & keys:
+        return swe.fields(row, folder)
+    if "canonical_solution" in keys or "entry_point" in keys:
+        return shapes.humaneval(row)
+    if "test_list" in keys:
+        return shapes.mbpp(row)
+    if {"buggy", "buggy_code"} & keys:
+        return shapes.bug_fix(row)
+    raise BadRow(f"the row has no known shape; its fields are {', '.join(sorted(keys))[:200]}")
+
+
+def folder_task(folder: Path) -> Fields:
     """A task written by hand: `task.yaml`, `repo/` (what the agent gets), `hidden/` (the tests), `gold/`.
 
-    `hidden/` and `gold/` are laid over the repository; `task.yaml` may name paths that the gold deletes.
+    `hidden/` and `gold/` are laid over the repository; `gold_deletes` in `task.yaml` names paths that the gold removes.
     """
-    try:
-        data = yaml.safe_load((folder / "task.yaml").read_text(encoding="utf-8"))
-        repo, hidden, gold = (_read_tree(folder / name) for name in ("repo", "hidden", "gold"))
-        deleted: list[str] = data.pop("gold_deletes", [])
-        fields: dict[str, Any] = {
-            "name": folder.name,
-            "source": "hand",
-            "license": "Apache-2.0",
-            "files": _texts(repo),
-            "binary": {
-                path: base64.b64encode(data).decode()
-                for path, (data, _) in repo.items()
-                if not _is_text(data)
-            },
-            "tests": _texts(hidden),
-            "gold": {**_texts(gold), **dict.fromkeys(deleted)},
-            "executable": sorted(
-                path for tree in (repo, hidden, gold) for path, (_, can) in tree.items() if can
-            ),
-        }
-        return checked({**fields, **data}, folder.name)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError, TypeError) as error:
-        return BadTask(str(folder), f"it cannot be read: {error}")
-
-
-def checked(fields: dict[str, Any], where: str) -> CodeTask | BadTask:
-    """The record, or what is wrong with it in one line."""
-    try:
-        task = CodeTask.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        return BadTask(where, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
-    if not task.tests:
-        return BadTask(where, "it has no tests")
-    if not task.gold:
-        return BadTask(where, "it has no reference solution")
-    for path in (*task.files, *task.tests, *task.gold, *task.binary):
-        if not path or path.startswith("/") or ".." in path.split("/") or "\0" in path:
-            return BadTask(where, f"the path {path!r} leads outside the repository")
-    return task
-
-
-def _read_tree(folder: Path) -> dict[str, tuple[bytes, bool]]:
-    paths = sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    data = yaml.safe_load((folder / "task.yaml").read_text(encoding="utf-8"))
+    if not isinstance(data, dict):
+        raise BadRow("task.yaml is no mapping")
+    repo, hidden, gold = (swe.read_tree(folder / name) for name in ("repo", "hidden", "gold"))
+    deleted: list[str] = data.pop("gold_deletes", [])
     return {
-        str(path.relative_to(folder)): (path.read_bytes(), bool(path.stat().st_mode & 0o100))
-        for path in paths
+        "name": folder.name,
+        "source": "hand",
+        "license": "Apache-2.0",
+        "files": swe.texts(repo),
+        "binary": {path: base64.b64encode(data).decode() for path, data in swe.binaries(repo).items()},
+        "tests": swe.texts(hidden),
+        "gold": {**swe.texts(gold), **dict.fromkeys(deleted)},
+        "executable": sorted(
+            path for tree in (repo, hidden, gold) for path, file in tree.items() if file.executable
+        ),
+        **data,
     }
 
 
-def _is_text(data: bytes) -> bool:
+def _checked(name: str, where: str, make: Any) -> CodeTask | BadTask:
+    """The record, or what is wrong with it in one line."""
     try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+        task = CodeTask.model_validate({"name": name, **make()})
+    except ValidationError as error:
+        first = error.errors()[0]
+        return BadTask(where, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+    except KeyError as error:
+        return BadTask(where, f"the field {error.args[0]} is missing")
+    except (
+        BadRow,
+        OSError,
+        UnicodeDecodeError,
+        yaml.YAMLError,
+        ValueError,
+        TypeError,
+        AttributeError,
+    ) as error:
+        return BadTask(where, f"it cannot be used: {error}")
+    return BadTask(where, problem) if (problem := _problem(task)) else task
 
 
-def _texts(tree: dict[str, tuple[bytes, bool]]) -> dict[str, str]:
-    return {path: data.decode() for path, (data, _) in tree.items() if _is_text(data)}
+def _problem(task: CodeTask) -> str:
+    if not any(text.strip() for text in task.tests.values()):
+        return "it has no tests"
+    if not task.gold:
+        return "it has no reference solution"
+    for path in (*task.files, *task.tests, *task.gold, *task.binary):
+        if not path or path.startswith("/") or ".." in path.split("/") or "\0" in path:
+            return f"the path {path!r} leads outside the repository"
+    for path, text in task.tests.items():
+        if path.endswith(".py") and (error := shapes.syntax_error(text)):
+            return f"its tests are not Python: {path}, {error}"
+    return ""
