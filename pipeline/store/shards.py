@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -69,13 +71,25 @@ def write_parquet(path: Path, data: pa.Table) -> str:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
+def read_table(path: Path, columns: Sequence[str], filters: Any = None) -> pa.Table:
+    """Columns of a Parquet file, optionally filtered as pyarrow does. Raises RunError when it is damaged."""
+    with _told_when_damaged(path):
+        return pq.read_table(path, columns=list(columns), filters=filters)
+
+
 def read_rows(path: Path, columns: Iterable[str] | None = None) -> Iterator[Row]:
     """The rows of a Parquet file in order, a batch at a time. Raises RunError when it is damaged."""
-    try:
+    with _told_when_damaged(path):
         with pq.ParquetFile(path) as file:
             names = None if columns is None else list(columns)
             for batch in file.iter_batches(batch_size=_BATCH, columns=names):
                 yield from batch.to_pylist()
+
+
+@contextmanager
+def _told_when_damaged(path: Path) -> Iterator[None]:
+    try:
+        yield
     except (pa.ArrowInvalid, OSError) as error:
         raise RunError(
             f"The shard {path} is damaged ({error}).",

@@ -1,0 +1,158 @@
+"""Which rows of the runs may go into a dataset, known from their metadata alone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.store.folder import RunFolder
+from pipeline.store.shards import read_rows
+
+Unit = tuple[int, str, int]
+"""Index of the run, stage, number."""
+
+_COLUMNS = (
+    *(
+        "id",
+        "task",
+        "world",
+        "world_id",
+        "difficulty",
+        "kinds",
+        "attempt",
+        "passed",
+        "owner",
+        "reward",
+        "turns",
+    ),
+    *("calls", "policy", "author", "content", "toolset", "planted"),
+)
+
+
+@dataclass(slots=True)
+class Candidate:
+    """An attempt (or a document, for text) that may become a row, and what decides about it."""
+
+    id: str
+    unit: Unit
+    task: str
+    group: str
+    passed: bool | None
+    owner: str | None
+    reward: float
+    calls: int
+    attempt: int
+    dropped: str = ""
+    partner: str = ""
+    """Preference: the rejected attempt."""
+    reason: str = ""
+    split: str = ""
+    about: dict[str, Any] = field(default_factory=dict)
+
+
+def attempts(runs: Sequence[RunFolder]) -> list[Candidate]:
+    """All attempts of the runs, in order; `dropped` says why one cannot be taken.
+
+    The latest judging counts. Where the selection of a run spoke, what it left out is left out.
+    """
+    found: list[Candidate] = []
+    seen: set[str] = set()
+    for index, run in enumerate(runs):
+        skeletons = {row["id"]: row["skeleton"] for row in run.rows("worlds", columns=["id", "skeleton"])}
+        judged = _latest_judgements(run)
+        left_out = _left_out(run)
+        for stage, number in run.units():
+            path = run.unit(stage, number) / "trajectories.parquet"
+            if not path.exists():
+                continue
+            for row in read_rows(path, _COLUMNS):
+                row |= judged.get(row["id"], {})
+                found.append(_candidate(row, run.name, (index, stage, number), skeletons))
+                if row["id"] in seen:
+                    found[-1].dropped = "the same attempt is in another run"
+                elif row["id"] in left_out:
+                    found[-1].dropped = f"left out by the selection: {left_out[row['id']]}"
+                seen.add(row["id"])
+    return found
+
+
+def _candidate(row: dict[str, Any], run: str, unit: Unit, skeletons: dict[str, str]) -> Candidate:
+    skeleton = skeletons.get(row["world_id"]) or f"world:{row['world'] or row['toolset']}"
+    about = {
+        **{
+            name: row[name]
+            for name in ("task", "world", "world_id", "difficulty", "kinds", "attempt", "reward")
+        },
+        **{name: row[name] for name in ("turns", "calls", "policy", "author", "content")},
+        "run": run,
+        "skeleton": skeleton,
+    }
+    return Candidate(
+        id=row["id"],
+        unit=unit,
+        task=row["task"],
+        group=skeleton,
+        passed=row["passed"],
+        owner=row["owner"],
+        reward=row["reward"] or 0.0,
+        calls=row["calls"],
+        attempt=row["attempt"],
+        about=about,
+    )
+
+
+def _latest_judgements(run: RunFolder) -> dict[str, dict[str, Any]]:
+    latest: dict[str, tuple[int, dict[str, Any]]] = {}
+    for row in run.rows("judgements"):
+        if row["round"] >= latest.get(row["trajectory"], (0, {}))[0]:
+            latest[row["trajectory"]] = (
+                row["round"],
+                {name: row[name] for name in ("passed", "owner", "reward")},
+            )
+    return {name: values for name, (_, values) in latest.items()}
+
+
+def _left_out(run: RunFolder) -> dict[str, str]:
+    return {
+        row["trajectory"]: row["reason"] or row["rule"] or ""
+        for row in run.rows("selections", columns=["trajectory", "kept", "rule", "reason"])
+        if row["kept"] is False
+    }
+
+
+def only_passed(candidates: Sequence[Candidate]) -> None:
+    """Drops what did not pass, with its reason."""
+    for candidate in candidates:
+        if not candidate.dropped and not candidate.passed:
+            candidate.dropped = "not scored" if candidate.passed is None else "did not pass"
+
+
+def pair_up(candidates: Sequence[Candidate], runs: Sequence[RunFolder]) -> None:
+    """Gives each chosen attempt its rejected partner, and drops the others.
+
+    Pairs of the table `pairs` where a run has them; else per task the best attempt that passed (reward, then fewest
+    calls) against the first that failed by the agent's own fault.
+    """
+    by_id = {candidate.id: candidate for candidate in candidates}
+    stated = [row for run in runs for row in run.rows("pairs")]
+    if stated:
+        for row in stated:
+            chosen = by_id.get(row["chosen"])
+            if chosen and row["rejected"] in by_id:
+                chosen.partner, chosen.reason = row["rejected"], row["reason"] or ""
+    else:
+        by_task: dict[str, list[Candidate]] = defaultdict(list)
+        for candidate in candidates:
+            by_task[candidate.task].append(candidate)
+        for same in by_task.values():
+            good = [one for one in same if one.passed and not one.dropped]
+            bad = [one for one in same if one.passed is False and one.owner == "agent"]
+            if good and bad:
+                best = min(good, key=lambda one: (-one.reward, one.calls, one.attempt))
+                best.partner = min(bad, key=lambda one: one.attempt).id
+                best.reason = "passed against failed"
+    for candidate in candidates:
+        if not candidate.dropped and not candidate.partner:
+            candidate.dropped = "in no pair"

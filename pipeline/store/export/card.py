@@ -1,0 +1,228 @@
+"""The dataset card, made from the runs' own figures."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import yaml
+
+from pipeline.store.export.convert import Plan
+from pipeline.store.export.formats import FORMATS
+from pipeline.store.export.outcome import ExportReport
+from pipeline.store.folder import RunFolder
+
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+_TASKS = {"text": "text-generation", "preference": "reinforcement-learning"}
+
+
+def card(runs: Sequence[RunFolder], report: ExportReport, plan: Plan, against: Sequence[Path]) -> str:
+    """README.md: front matter that makes the folder loadable with explicit features, then what a reader must know."""
+    total = sum(report.rows.values())
+    front = {
+        "license": plan.settings.license,
+        "language": list(plan.settings.languages),
+        "pretty_name": plan.settings.title,
+        "task_categories": [_TASKS.get(plan.format, "text-generation")],
+        "tags": [
+            "synthetic",
+            "tracemill",
+            *(["agent", "tool-use"] if plan.format != "text" else ["rephrased"]),
+        ],
+        "size_categories": [next((name for limit, name in _SIZES if total < limit), "1M<n<10M")],
+        **_loading(report, plan),
+    }
+    sections = [
+        f"# {plan.settings.title}",
+        f"{total:,} rows made by tracemill. {FORMATS[plan.format].about}",
+        _rows(report, plan),
+        _columns(plan),
+        _funnel(runs),
+        _origin(runs, plan),
+        _filters(report, plan, against),
+        _judges(runs),
+        _licenses(runs),
+        _limits(plan),
+    ]
+    header = yaml.safe_dump(front, sort_keys=False, allow_unicode=True)
+    return f"---\n{header}---\n\n" + "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _loading(report: ExportReport, plan: Plan) -> dict[str, Any]:
+    ending = "jsonl" if FORMATS[plan.format].schema is None else "parquet"
+    files = [{"split": split, "path": f"data/{split}-*.{ending}"} for split in report.rows]
+    config: dict[str, Any] = {"configs": [{"config_name": "default", "data_files": files}]}
+    schema = FORMATS[plan.format].schema
+    if schema is not None:
+        config["dataset_info"] = {"features": [_feature(field) for field in schema]}
+    return config
+
+
+_DTYPES = {pa.string(): "string", pa.int64(): "int64", pa.float64(): "float64", pa.bool_(): "bool"}
+
+
+def _feature(field: pa.Field) -> dict[str, Any]:
+    return {"name": field.name, **_feature_type(field.type)}
+
+
+def _feature_type(kind: pa.DataType) -> dict[str, Any]:
+    if pa.types.is_list(kind):
+        inner = _feature_type(kind.value_type)
+        return {"list": inner["dtype"] if set(inner) == {"dtype"} else inner.get("struct", inner)}
+    if pa.types.is_struct(kind):
+        return {"struct": [_feature(field) for field in kind]}
+    return {"dtype": _DTYPES[kind]}
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    lines += [f"| {' | '.join(_cell(value) for value in row)} |" for row in rows]
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    text = (
+        f"{value:,}" if isinstance(value, int) else f"{value:.4g}" if isinstance(value, float) else str(value)
+    )
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+
+
+def _rows(report: ExportReport, plan: Plan) -> str:
+    what = "source documents" if plan.format == "text" else "world skeletons"
+    rows = [(split, count, report.groups.get(split, 0)) for split, count in report.rows.items()]
+    held = (
+        f"Whole {what} are held out: no skeleton, task or near-copy of a training row is on another side."
+        if len(rows) > 1
+        else f"All rows are in one split: there are too few {what} to hold any out."
+    )
+    return f"## Splits\n\n{_table(('split', 'rows', what), rows)}\n\n{held} Shuffled with seed {plan.seed}."
+
+
+_COLUMNS = {
+    "messages": "the conversation; `weight` 1 marks turns to learn from, failed and self-corrected ones have 0",
+    "tools": "JSON list of the tools offered, in OpenAI form",
+    "skeleton": "equal for worlds of one archetype and shape",
+    "sources": "JSON list of the real tools offered: package, version, license",
+    "content": "hash of the whole trajectory in its run",
+    "kinds": "act, ask, refuse, unserved, talk: what the user's goals are",
+    "reward": "weighted share of passed checks",
+    "spans": "JSON list of which part comes from which part of the source",
+}
+
+
+def _columns(plan: Plan) -> str:
+    schema = FORMATS[plan.format].schema
+    if schema is None:
+        return ""
+    notes = [f"- `{name}`: {_COLUMNS[name]}" for name in schema.names if name in _COLUMNS]
+    return "## Columns worth a word\n\n" + "\n".join(notes)
+
+
+def _funnel(runs: Sequence[RunFolder]) -> str:
+    names = ("entered", "kept", "rejected", "failed", "pending", "tokens")
+    totals: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    costs: Counter[tuple[str, str]] = Counter()
+    for run in runs:
+        for row in run.rows("funnel"):
+            key = run.name, row["stage"]
+            totals[key].update({name: row[name] or 0 for name in names})
+            costs[key] += row["cost"] or 0
+    rows = [(*key, *(values[name] for name in names), costs[key]) for key, values in totals.items()]
+    return f"## Where it comes from\n\n{_table(('run', 'stage', *names, 'cost'), rows)}" if rows else ""
+
+
+def _origin(runs: Sequence[RunFolder], plan: Plan) -> str:
+    """Models, prompts and revisions, as the trajectories name them."""
+    models: Counter[tuple[str, str]] = Counter()
+    prompts: set[tuple[str, str]] = set()
+    seeds = {run.seed for run in runs}
+    seen: dict[str, dict[str, Any]] = {}
+    for run in runs:
+        for row in run.rows("trajectories", columns=["record"]):
+            text = row["record"]
+            start = text.find('"versions":')
+            versions = seen.setdefault(text[start:], {}) or json.loads(text)["versions"]
+            seen[text[start:]] = versions
+            for role in ("policy", "user", "simulator", "judge"):
+                if versions[role]:
+                    models[role, versions[role]] += 1
+            prompts.update(versions["prompts"].items())
+    parts = [
+        f"Seeds: {', '.join(map(str, sorted(seeds)))}. tracemill {', '.join(sorted({r.version for r in runs}))}."
+    ]
+    if models:
+        rows = [(role, name, count) for (role, name), count in sorted(models.items())]
+        parts.append(_table(("role", "played by", "trajectories"), rows))
+    if prompts:
+        parts.append(_table(("prompt", "hash"), sorted(prompts)))
+    return "## Who made it\n\n" + "\n\n".join(parts)
+
+
+def _filters(report: ExportReport, plan: Plan, against: Sequence[Path]) -> str:
+    parts = [
+        "Kept is what passed every mandatory check of its task's rubric, or was chosen by the run's selection."
+    ]
+    if plan.format != "text":
+        templates = ", ".join(plan.settings.verify) or "no"
+        parts.append(f"Every row was rendered in chat templates ({templates}), read back and found equal.")
+    if against:
+        files = ", ".join(sorted(path.name for path in against))
+        parts.append(
+            f"Compared with {files}: n-grams of {plan.settings.against_ngram} words, and tool signatures."
+        )
+    if report.dropped:
+        parts.append(_table(("left out because", "rows"), report.dropped.items()))
+    if report.scrubbed:
+        parts.append(_table(("replaced", "times"), sorted(report.scrubbed.items())))
+    return "## Filters\n\n" + "\n\n".join(parts)
+
+
+def _judges(runs: Sequence[RunFolder]) -> str:
+    rows = [
+        (run.name, row["name"], row["part"], row["value"], row["n"])
+        for run in runs
+        for row in run.rows("measures", columns=["name", "part", "value", "n"])
+    ]
+    if not rows:
+        return "## Measured quality\n\nThe judges of these runs were not calibrated against planted flaws."
+    return f"## Measured quality\n\n{_table(('run', 'measure', 'of', 'value', 'n'), rows)}"
+
+
+def _licenses(runs: Sequence[RunFolder]) -> str:
+    packages: dict[tuple[str, str], str] = {}
+    for run in runs:
+        for row in run.rows("toolsets", columns=["sources"]):
+            for source in json.loads(row["sources"]):
+                name = source["package"] or source["server"]
+                packages[name, source["version"]] = source["license"] or "not stated"
+    if not packages:
+        return (
+            "## Licenses of real tools\n\nNo real tools are described in these rows; all worlds are invented."
+        )
+    rows = [(name, version, license) for (name, version), license in sorted(packages.items())]
+    return (
+        "## Licenses of real tools\n\nNames, descriptions and schemas of these packages' tools appear in the rows."
+        f"\n\n{_table(('package', 'version', 'license'), rows)}"
+    )
+
+
+def _limits(plan: Plan) -> str:
+    if plan.format == "text":
+        lines = [
+            "Texts are rewritten by machine; the checks compare facts both ways and still miss some.",
+            "Chunks whose rewriting did not pass stand in the source's words (`kept` says how many did pass).",
+        ]
+    else:
+        lines = [
+            "Worlds, people and businesses are invented; contacts in them belong to no one.",
+            "Where `author` or `policy` is `teacher`, rules and templates wrote the words: varied, but not a person.",
+            "A rubric proves what it checks; conduct that no check or judge saw is not proven.",
+            'Arguments that were no JSON object appear as `{"_invalid": …}` in turns of weight 0.',
+        ]
+    return "## Known limits\n\n" + "\n".join(f"- {line}" for line in lines)
