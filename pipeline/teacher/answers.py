@@ -57,7 +57,7 @@ class Teller:
         about = self.world.words.tools[call.tool].arguments
         named = {k: v for k, v in self._arguments(call).items() if k not in columns or about[k].source}
         values = {**columns, **named}
-        told = set(told_columns(words.done, row))
+        told = set(told_columns(self.world, words.done, row))
         fitting = [text for text in words.done if set(PLACEHOLDER.findall(text)) <= set(values)]
         telling = [text for text in fitting if told <= set(PLACEHOLDER.findall(text))] or fitting
         if not telling:

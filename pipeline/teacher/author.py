@@ -331,13 +331,22 @@ def _told(world: World, tool: ToolSpec, value: Json) -> tuple[str, ...]:
             if any(row.get(name) is not None for row in value)
         ]
         return tuple(dict.fromkeys(v for row in value for v in result_values(row, names[:1])))
-    return tuple(v for v in result_values(value, told_columns(words.done, value)) if not _generated(v))
+    return tuple(v for v in result_values(value, told_columns(world, words.done, value)) if not _generated(v))
 
 
-def told_columns(sentences: Sequence[str], row: dict[str, Json]) -> list[str]:
-    """The result columns that every sentence names, else the one that most of them name."""
-    named = [{name for name in PLACEHOLDER.findall(text) if row.get(name) is not None} for text in sentences]
-    if not named:
+def told_columns(world: World, sentences: Sequence[str], row: dict[str, Json]) -> list[str]:
+    """The result columns that every sentence names, else the one that most of them name; identifiers do not count."""
+    ids = {
+        name
+        for words in world.words.tools.values()
+        for name, about in words.arguments.items()
+        if about.source
+    }
+    named = [
+        {name for name in PLACEHOLDER.findall(text) if row.get(name) is not None and name not in ids}
+        for text in sentences
+    ]
+    if not any(named):
         return []
     common = set.intersection(*named)
     if common:

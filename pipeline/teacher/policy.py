@@ -34,7 +34,8 @@ Script = Generator[AgentTurn, None, None]
 RETRIES = 3
 _AFFIRMED = re.compile(
     r"\b(yes|yep|yeah|sure|okay|ok|fine|absolutely|agreed|agree|of course|sounds good|right|definitely|please do|"
-    r"by all means|that works|correct|certainly|exactly|go ahead|do it|proceed)\b"
+    r"by all means|that works|correct|certainly|exactly|go ahead|do it|proceed|alright|better now|even so|no objections|"
+    r"no second thoughts|i'm sure|i want|make it so|on those terms|as discussed|as you|live with|expected|knew that|do that)\b"
 )
 _TRANSIENT = frozenset({"UNAVAILABLE", "RATE_LIMITED", "TIMEOUT"})
 

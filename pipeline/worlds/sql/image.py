@@ -191,8 +191,9 @@ def _insert(
 def _create_log(connection: sqlite3.Connection, tables: dict[str, Table]) -> None:
     connection.execute(f"create table {LOG_TABLE}(tbl text, old text, new text)")
     for table in tables.values():
+        columns = [*table.columns, "rowid"] if table.rowid else list(table.columns)
         old, new = (
-            f"json_array({','.join(f'{side}.{c}' for c in table.columns)})" for side in ("old", "new")
+            f"json_array({','.join(f'{side}.{c}' for c in columns)})" for side in ("old", "new")
         )
         for event, values in (
             ("insert", f"null, {new}"),

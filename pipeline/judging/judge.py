@@ -1,0 +1,128 @@
+"""The cascade: cheap and certain checks first, model judges for what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pipeline.judging.checks import decide, protocol
+from pipeline.judging.evidence import Evidence
+from pipeline.judging.verdict import aggregate
+from pipeline.records import (
+    Judge,
+    Judgement,
+    ModelError,
+    Owner,
+    PolicyCheck,
+    ReplyCheck,
+    Snapshot,
+    Task,
+    TaskError,
+    Trajectory,
+    Value,
+    Verdict,
+    World,
+    WorldError,
+)
+from pipeline.worlds.sql import SqlHost
+
+
+async def judge(
+    task: Task,
+    trajectory: Trajectory,
+    final: Snapshot | None,
+    world: World | None,
+    judges: Sequence[Judge] = (),
+) -> Judgement:
+    """All verdicts on one trajectory, and the judgement they add up to.
+
+    Model judges are asked only when nothing certain has failed. Raises TaskError for a rubric without a check.
+    """
+    if not task.rubric.checks:
+        raise TaskError(
+            f"Task {task.id} has an empty rubric.", way_out="Give it at least one mandatory check."
+        )
+    evidence = Evidence(task, trajectory)
+    verdicts, open_checks = [protocol(evidence)], []
+    host = _final_world(world, final)
+    try:
+        for check in task.rubric.checks:
+            verdict = decide(check, evidence, host.live if host else None)
+            if verdict is not None:
+                verdicts.append(verdict)
+            elif isinstance(check, ReplyCheck | PolicyCheck):
+                open_checks.append(check)
+        if host is not None:
+            verdicts.extend(_invariants(host))
+    finally:
+        if host is not None:
+            await host.close()
+    failed = any(one.value is Value.FAIL and one.mandatory for one in verdicts)
+    if open_checks and not failed:
+        verdicts.extend(await _ask(judges, task, trajectory, open_checks))
+    elif open_checks:
+        verdicts.extend(_unasked(check, "a certain check has failed already") for check in open_checks)
+    return aggregate(trajectory.id, verdicts, task.rubric.threshold)
+
+
+def _final_world(world: World | None, final: Snapshot | None) -> SqlHost | None:
+    if world is None or final is None:
+        return None
+    host = SqlHost(world)
+    try:
+        host.live.restore(final)
+        host.live.list_changes()
+    except WorldError:
+        host.live.reset()
+        raise
+    return host
+
+
+def _invariants(host: SqlHost) -> list[Verdict]:
+    broken = host.live.broken_invariant()
+    if broken is None:
+        return []
+    reason = f"the invariant {broken!r} is broken"
+    return [Verdict(check="invariants", kind="state", value=Value.FAIL, owner=Owner.TOOL, reason=reason)]
+
+
+def _unasked(check: ReplyCheck | PolicyCheck, reason: str) -> Verdict:
+    return Verdict(
+        check=check.name,
+        kind=check.kind,
+        value=Value.UNSCORED,
+        owner=Owner.JUDGE,
+        reason=reason,
+        mandatory=check.mandatory,
+        weight=check.weight,
+    )
+
+
+async def _ask(
+    judges: Sequence[Judge], task: Task, trajectory: Trajectory, checks: list[ReplyCheck | PolicyCheck]
+) -> list[Verdict]:
+    """The majority of the judges per criterion; abstentions do not vote, a tie is unscored."""
+    if not judges:
+        return [_unasked(check, "no judge is configured") for check in checks]
+    votes: dict[str, list[Verdict]] = {check.name: [] for check in checks}
+    for one in judges:
+        try:
+            answers = await one.judge(task, trajectory, checks)
+        except ModelError as error:
+            answers = [_unasked(check, error.what).replace(judge=one.name) for check in checks]
+        for answer in answers:
+            votes.get(answer.check, []).append(answer)
+    return [_majority(check, votes[check.name]) for check in checks]
+
+
+def _majority(check: ReplyCheck | PolicyCheck, votes: Sequence[Verdict]) -> Verdict:
+    voting = [vote for vote in votes if vote.value is not Value.UNSCORED]
+    passes = [vote for vote in voting if vote.value is Value.PASS]
+    if len(voting) == 0 or 2 * len(passes) == len(voting):
+        return _unasked(check, votes[0].reason if votes else "no judge answered")
+    chosen = passes if 2 * len(passes) > len(voting) else [v for v in voting if v.value is Value.FAIL]
+    first = chosen[0]
+    return first.replace(
+        judge="+".join(dict.fromkeys(vote.judge for vote in chosen)),
+        mandatory=check.mandatory,
+        weight=check.weight,
+    )

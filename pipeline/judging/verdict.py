@@ -1,0 +1,50 @@
+"""From verdicts to one judgement: a pure function.
+
+- A mandatory check that fails fails the whole, owned by whoever owns that check (the agent first, if several fail).
+- Otherwise a mandatory check that is unscored leaves the whole unscored: nothing unscored is ever counted as passed.
+- Otherwise the weighted share of passed optional checks must reach the rubric's threshold; unscored ones count as
+  not passed.
+- The reward is the weighted share of all passed checks when the whole passes, else 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pipeline.records import Judgement, Owner, Value, Verdict
+
+_ORDER = (Owner.AGENT, Owner.USER, Owner.TOOL, Owner.JUDGE, Owner.INFRA)
+
+
+def aggregate(trajectory: str, verdicts: Sequence[Verdict], threshold: float = 1.0) -> Judgement:
+    """The judgement on one trajectory. An empty list is unscored."""
+    mandatory = [one for one in verdicts if one.mandatory]
+    failed = sorted((v for v in mandatory if v.value is Value.FAIL), key=lambda v: _ORDER.index(v.owner))
+    unscored = [v for v in mandatory if v.value is Value.UNSCORED]
+    if failed:
+        return _judgement(trajectory, verdicts, Value.FAIL, failed[0])
+    if unscored or not mandatory:
+        return _judgement(trajectory, verdicts, Value.UNSCORED, unscored[0] if unscored else None)
+    optional = [one for one in verdicts if not one.mandatory]
+    if _share(optional) < threshold - 1e-9:
+        worst = next(one for one in optional if one.value is not Value.PASS)
+        return _judgement(trajectory, verdicts, Value.FAIL, worst)
+    return _judgement(trajectory, verdicts, Value.PASS, None)
+
+
+def _share(verdicts: Sequence[Verdict]) -> float:
+    total = sum(one.weight for one in verdicts)
+    return sum(one.weight for one in verdicts if one.value is Value.PASS) / total if total else 1.0
+
+
+def _judgement(
+    trajectory: str, verdicts: Sequence[Verdict], value: Value, because: Verdict | None
+) -> Judgement:
+    return Judgement(
+        trajectory=trajectory,
+        verdicts=tuple(verdicts),
+        value=value,
+        owner=because.owner if because else None,
+        reward=_share(verdicts) if value is Value.PASS else 0.0,
+        reason=f"{because.check}: {because.reason}" if because else "",
+    )
