@@ -6,6 +6,7 @@ document, character by character (and so byte by byte in its encoding).
 
 from __future__ import annotations
 
+import itertools
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from pipeline.rephrase.tokens import Counter, counter
 _PROTECTED = re.compile(
     r"\$\$.+?\$\$|\\\[.+?\\\]|\\\(.+?\\\)|\\begin\{(?P<env>\w+\*?)\}.+?\\end\{(?P=env)\}"
     r"|(?<![\\$\w])\$(?=[^\s$])[^$\n]{1,400}?(?<=[^\s\\])\$(?![\d$])|(?P<ticks>`+)[^`]+?(?P=ticks)"
-    r"|\[[^\[\]\n]{1,300}\](?:\([^()\n]{1,500}\))?|\([^()\n]{1,300}\)"
+    r"|\*\*[^*\n]{1,200}\*\*|\[[^\[\]\n]{1,300}\](?:\([^()\n]{1,500}\))?|\([^()\n]{1,300}\)"
     r"|“[^“”]{1,2000}”|„[^„“”]{1,2000}[“”]|«[^«»]{1,2000}»|「[^「」]{1,2000}」|(?<!\w)\"[^\"\n]{1,1000}\"",
     re.DOTALL,
 )
@@ -97,7 +98,7 @@ def _sentences_of(
 def sentence_spans(text: str, language: str) -> list[tuple[int, int]]:
     """Character ranges of the sentences of `text`, without gaps; formulas, quotations and citations stay whole."""
     cuts = [0, *_boundaries(text, language, protected(text)), len(text)]
-    return [(a, b) for a, b in zip(cuts, cuts[1:], strict=False) if b > a]
+    return [(a, b) for a, b in itertools.pairwise(cuts) if b > a]
 
 
 def protected(text: str) -> list[tuple[int, int]]:

@@ -45,7 +45,7 @@ def kind_of(text: str) -> Literal["knowledge", "math", "code", "table"]:
             sizes[block.kind] += block.end - block.start
     for kind in ("code", "table"):
         if sizes[kind] > 0.4 * len(sample):
-            return kind  # type: ignore[return-value]
+            return kind
     formulas = [found.end() - found.start() for found in _FORMULA.finditer(sample)]
     if len(formulas) >= 3 and (sum(formulas) > 0.08 * len(sample) or len(formulas) * 250 > len(sample)):
         return "math"

@@ -1,0 +1,1 @@
+"""Fidelity: whether a rewriting says what its source says, checked both ways."""

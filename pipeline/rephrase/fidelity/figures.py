@@ -1,0 +1,159 @@
+"""Comparing the numbers, dates and times of two texts, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pipeline.records import Finding, Span
+from pipeline.rephrase.fidelity.analysis import Analysis
+from pipeline.rephrase.fidelity.quantities import Quantity, quantities
+
+_SAME = 1e-6
+_ROUNDED = 0.06
+"""Largest relative difference that a rounding marked as such may make."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    findings: list[Finding]
+    facts: int
+    kept: int
+
+
+def compare_figures(source: Analysis, rewrite: Analysis) -> Compared:
+    """Findings for every number, date or time of one side that the other side lacks."""
+    ours, theirs = quantities(source), quantities(rewrite)
+    lost = [item for item in ours if not _stands_in(item, theirs)]
+    added = [item for item in theirs if not _stands_in(item, ours)]
+    findings = list(_findings(source, rewrite, lost, added))
+    facts = sum(not item.weak for item in ours)
+    return Compared(findings, facts, facts - sum(not item.weak for item in lost))
+
+
+def _stands_in(item: Quantity, others: list[Quantity]) -> bool:
+    return any(same(item, other) for other in others) or (
+        item.kind == "date" and _said_in_parts(item, others)
+    )
+
+
+def same(a: Quantity, b: Quantity) -> bool:
+    """Whether two mentions can mean the same: equal after conversion, or a rounding that says so."""
+    if a.kind == "date" and b.kind == "date":
+        return all(x == y or 0 in (x, y) for x, y in zip(a.date, b.date, strict=True)) and _overlap(
+            a.date, b.date
+        )
+    if "date" in (a.kind, b.kind):
+        date, number = (a, b) if a.kind == "date" else (b, a)
+        return (
+            number.kind == "number" and number.value in (date.date[0], date.date[2]) and number.unit is None
+        )
+    if a.kind != b.kind:
+        return {a.kind, b.kind} == {"ordinal", "number"} and a.value == b.value and (a.unit or b.unit) is None
+    if a.kind != "number":
+        return a.value == b.value
+    first, second = _base(a), _base(b)
+    if first is None or second is None:
+        return _close(a.value, b.value, a, b) or (first is not None and second is not None)
+    if first[0] != second[0]:
+        return False
+    return _close(first[1], second[1], a, b)
+
+
+def _overlap(a: tuple[int, int, int], b: tuple[int, int, int]) -> bool:
+    return any(x and y for x, y in zip(a, b, strict=True))
+
+
+def _base(item: Quantity) -> tuple[str, float] | None:
+    """Dimension and value in base units; None without a unit."""
+    if item.unit is None:
+        return None
+    if item.unit.dimension == "speed":
+        return "length", item.value * item.unit.factor
+    if item.per is not None and item.unit.dimension == "length" and item.per.dimension == "time":
+        return "length", item.value * item.unit.factor / item.per.factor
+    return item.unit.dimension, item.value * item.unit.factor
+
+
+def _close(x: float, y: float, a: Quantity, b: Quantity) -> bool:
+    if abs(x - y) <= _SAME * max(abs(x), abs(y), 1e-9):
+        return True
+    rounded = (a.about or b.about) and not (a.year_like or b.year_like)
+    return rounded and abs(x - y) <= _ROUNDED * max(abs(x), abs(y)) and _digits(a.value) != _digits(b.value)
+
+
+def _digits(value: float) -> int:
+    """Significant digits of a number as it is written."""
+    return len(f"{abs(value):.10g}".replace(".", "").strip("0").split("e")[0])
+
+
+def _said_in_parts(item: Quantity, others: list[Quantity]) -> bool:
+    """Whether the year of a date stands apart from its day and month."""
+    year, month, day = item.date
+    if not year or not month:
+        return False
+    partial = any(other.kind == "date" and other.date[1:] == (month, day) for other in others)
+    return partial and any(other.kind == "number" and other.value == year for other in others)
+
+
+def _findings(
+    source: Analysis, rewrite: Analysis, lost: list[Quantity], added: list[Quantity]
+) -> Iterator[Finding]:
+    """Pairs what was lost with what came in its place, and names both spans."""
+    rest = list(added)
+    for item in lost:
+        partner = next((other for other in rest if _replaces(item, other)), None)
+        if partner is not None:
+            rest.remove(partner)
+            yield Finding(
+                kind=_kind(item, partner),
+                direction="changed",
+                message=f"{_said(source, item)!r} became {_said(rewrite, partner)!r}",
+                source=_span(source, item),
+                rewrite=_span(rewrite, partner),
+            )
+        elif not item.weak:
+            yield Finding(
+                kind=_kind(item, None),
+                direction="lost",
+                message=f"{_said(source, item)!r} is missing",
+                source=_span(source, item),
+            )
+    for item in rest:
+        yield Finding(
+            kind=_kind(item, None),
+            direction="added",
+            message=f"{_said(rewrite, item)!r} is not in the source",
+            rewrite=_span(rewrite, item),
+            severity="warn" if item.weak else "fail",
+        )
+
+
+def _replaces(a: Quantity, b: Quantity) -> bool:
+    if a.kind != b.kind and not (a.year_like or b.year_like):
+        return False
+    return a.value == b.value or a.unit == b.unit or (a.unit is not None and b.unit is not None)
+
+
+def _kind(item: Quantity, partner: Quantity | None) -> str:
+    if (
+        item.kind == "date"
+        or (item.year_like and partner is None)
+        or (partner and item.year_like and partner.year_like)
+    ):
+        return "date"
+    if item.kind != "number":
+        return item.kind
+    if partner is not None and item.value == partner.value and item.unit != partner.unit:
+        return "unit"
+    if item.unit is not None and item.unit.dimension == "part":
+        return "percent"
+    return "number"
+
+
+def _said(analysis: Analysis, item: Quantity) -> str:
+    return analysis.text[item.start : item.end]
+
+
+def _span(analysis: Analysis, item: Quantity) -> Span:
+    return Span(start=item.start, end=item.end, text=_said(analysis, item))

@@ -1,0 +1,493 @@
+"""Numbers with their units, dates and times of day, read from a text and compared by value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from pipeline.rephrase.fidelity import numerals
+from pipeline.rephrase.fidelity.analysis import Analysis, Token
+from pipeline.rephrase.fidelity.units import PER, PHRASES, UNITS, Unit, unit_of
+
+_ABOUT = frozenset(
+    (
+        "about around approximately roughly nearly almost some circa ca approx etwa rund ungefähr fast knapp gut environ près "
+        "presque quelque unos aproximadamente casi cerca alrededor 约 大约 近 ≈ ~ estimated over"
+    ).split()
+)
+_MONTHS: dict[str, int] = {
+    name: number
+    for names in (
+        "january february march april may june july august september october november december",
+        "januar februar märz april mai juni juli august september oktober november dezember",
+        "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+        "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+        "jan feb mar apr may jun jul aug sep oct nov dec",
+    )
+    for number, name in enumerate(names.split(), 1)
+} | {"sept": 9, "jänner": 1}
+_WEEKDAYS: dict[str, int] = {
+    name: number
+    for names in (
+        "monday tuesday wednesday thursday friday saturday sunday",
+        "montag dienstag mittwoch donnerstag freitag samstag sonntag",
+        "lundi mardi mercredi jeudi vendredi samedi dimanche",
+        "lunes martes miércoles jueves viernes sábado domingo",
+    )
+    for number, name in enumerate(names.split(), 1)
+} | {
+    f"{name}s": number
+    for number, name in enumerate("montag dienstag mittwoch donnerstag freitag samstag sonntag".split(), 1)
+}
+_SEASON_ALIKE = frozenset({"may", "mar", "march", "mars", "dec", "sun", "sat"})
+_CURRENCY = {"€": UNITS["€"], "$": UNITS["$"], "£": UNITS["£"], "¥": UNITS["¥"]}
+_TIME = re.compile(r"(?<![\d.:])([01]?\d|2[0-4])(?::|[  \u202f]?h[  \u202f]?)([0-5]\d)(?![\d:])")
+_ISO = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)|(?<![\d.])(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)")
+_HAN_DATE = re.compile(r"(?:(\d{3,4})年)?(?:(\d{1,2})月)(?:(\d{1,2})[日号])?|(\d{3,4})年")
+_HAN_NUMBER = re.compile(r"[零〇一二三四五六七八九十百千万亿两]+")
+_DECADE = re.compile(r"(?<!\d)(1\d|20)(\d)0(?:er|s|’s|'s)\b|(?:années|años)\s+((?:1\d|20)?\d)0\b")
+_MINUS = frozenset("-−–")
+
+Kind = Literal["number", "date", "time", "ordinal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number or date as it stands in a text.
+
+    `value` is in the unit's own size; `weak` marks words such as `one`, `twice` or `half` that may be said otherwise.
+    For dates `value` is the day of the month and `date` (year, month, day) with 0 for what is not said.
+    """
+
+    kind: Kind
+    value: float
+    start: int
+    end: int
+    sentence: int
+    unit: Unit | None = None
+    per: Unit | None = None
+    about: bool = False
+    weak: bool = False
+    date: tuple[int, int, int] = (0, 0, 0)
+
+    @property
+    def year_like(self) -> bool:
+        return (
+            self.kind == "number"
+            and self.unit is None
+            and self.value == int(self.value)
+            and 1000 <= self.value <= 2100
+        )
+
+
+def quantities(analysis: Analysis) -> list[Quantity]:
+    """All numbers, dates, times and ordinals of a text, by position."""
+    found = [*_patterns(analysis)]
+    taken = [(item.start, item.end) for item in found]
+    for tokens in analysis.by_sentence:
+        for item in _dates(tokens, taken):
+            found.append(item)
+            taken.append((item.start, item.end))
+    for tokens in analysis.by_sentence:
+        found.extend(_numbers(tokens, analysis, taken))
+    return sorted(found, key=lambda item: item.start)
+
+
+def _free(start: int, end: int, taken: list[tuple[int, int]]) -> bool:
+    return not any(low < end and start < high for low, high in taken)
+
+
+def _sentence_at(analysis: Analysis, offset: int) -> int:
+    for sentence in analysis.sentences:
+        if sentence.start <= offset < sentence.end:
+            return sentence.index
+    return 0
+
+
+def _patterns(analysis: Analysis) -> Iterator[Quantity]:
+    """Dates in figures, times of day, decades and Chinese dates: what is written without words."""
+    text = analysis.text
+    for found in _ISO.finditer(text):
+        year, month, day = (found[1], found[2], found[3]) if found[1] else (found[6], found[5], found[4])
+        date = (int(year), int(month), int(day))
+        yield Quantity("date", date[2], *found.span(), _sentence_at(analysis, found.start()), date=date)
+    for found in _TIME.finditer(text):
+        minutes = int(found[1]) * 60 + int(found[2])
+        yield Quantity("time", minutes, *found.span(), _sentence_at(analysis, found.start()))
+    for found in _DECADE.finditer(text):
+        decade = int(found[1] + found[2]) if found[1] else int(found[3])
+        decade += 190 if decade < 10 else 0
+        yield Quantity("date", 0, *found.span(), _sentence_at(analysis, found.start()), date=(-decade, 0, 0))
+    if analysis.language == "zh":
+        for found in _HAN_DATE.finditer(text):
+            date = (int(found[1] or found[4] or 0), int(found[2] or 0), int(found[3] or 0))
+            yield Quantity("date", date[2], *found.span(), _sentence_at(analysis, found.start()), date=date)
+        for found in _HAN_NUMBER.finditer(text):
+            value = numerals.chinese(found[0])
+            if value is not None and (len(found[0]) > 1 or value > 2):
+                yield Quantity(
+                    "number",
+                    value,
+                    *found.span(),
+                    _sentence_at(analysis, found.start()),
+                    weak=len(found[0]) == 1,
+                )
+
+
+def _dates(tokens: list[Token], taken: list[tuple[int, int]]) -> Iterator[Quantity]:
+    """Dates with a month's name, and weekdays."""
+    for at, token in enumerate(tokens):
+        if token.kind != "word" or (not token.text[0].isupper() and token.lower in _SEASON_ALIKE):
+            continue
+        if token.lower in _WEEKDAYS and len(token.lower) > 4:
+            yield Quantity(
+                "date", 0, token.start, token.end, token.sentence, date=(0, 0, -_WEEKDAYS[token.lower])
+            )
+        if (month := _MONTHS.get(token.lower)) is None:
+            continue
+        low, high, year, day = at, at, 0, 0
+        before = [tokens[at - step] for step in (1, 2) if at >= step]
+        if (before and before[0].lower in (".", "de", "of") and len(before) > 1) or (
+            before
+            and before[0].kind == "word"
+            and before[0].lower in ("er", "th", "st", "nd", "rd")
+            and len(before) > 1
+        ):
+            low_day = before[1], 2
+        else:
+            low_day = (before[0], 1) if before else (token, 0)
+        if low_day[1] and (number := _small(low_day[0])):
+            day, low = number, at - low_day[1]
+        after = at + 1
+        if not day and after < len(tokens) and (number := _small(tokens[after])):
+            day, high, after = number, after, after + 1
+            if after < len(tokens) and tokens[after].lower in ("th", "st", "nd", "rd"):
+                after += 1
+        if after < len(tokens) and tokens[after].lower in (",", "de", "of"):
+            after += 1
+        if after < len(tokens) and tokens[after].kind == "num" and re.fullmatch(r"\d{4}", tokens[after].text):
+            year, high = int(tokens[after].text), after
+        if not (day or year) and token.lower in _SEASON_ALIKE and not _in_date(before):
+            continue
+        start, end = tokens[low].start, tokens[high].end
+        if _free(start, end, taken):
+            yield Quantity("date", day, start, end, token.sentence, date=(year, month, day))
+
+
+def _in_date(before: list[Token]) -> bool:
+    return bool(before) and before[0].lower in {
+        "in",
+        "of",
+        "since",
+        "until",
+        "by",
+        "early",
+        "late",
+        "en",
+        "im",
+        "seit",
+        "bis",
+    }
+
+
+def _small(token: Token) -> int:
+    return (
+        int(token.text) if token.kind == "num" and token.text.isdigit() and 1 <= int(token.text) <= 31 else 0
+    )
+
+
+def figure(text: str, language: str) -> float:
+    """The value of a number in figures: `1,234.5` in English is `1.234,5` in German."""
+    bare = re.sub(r"[ \u00a0\u202f\u2009'’]", "", text)
+    dots, commas = bare.count("."), bare.count(",")
+    if dots and commas:
+        decimal = "." if bare.rfind(".") > bare.rfind(",") else ","
+        bare = bare.replace("," if decimal == "." else ".", "").replace(decimal, ".")
+    elif dots + commas > 1:
+        bare = bare.replace(".", "").replace(",", "")
+    elif dots + commas == 1:
+        mark = "." if dots else ","
+        head, tail = bare.split(mark)
+        grouping = (mark == ",") == (language in ("en", "zh"))
+        bare = (
+            head + tail
+            if grouping and len(tail) == 3 and 0 < len(head) <= 3 and head != "0"
+            else f"{head}.{tail}"
+        )
+    return float(bare)
+
+
+def _numbers(tokens: list[Token], analysis: Analysis, taken: list[tuple[int, int]]) -> Iterator[Quantity]:
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        read = None
+        if _free(token.start, token.end, taken):
+            read = (
+                _ordinal(tokens, at, analysis)
+                or _fraction(tokens, at, analysis)
+                or _number(tokens, at, analysis)
+            )
+        if read is None:
+            at += 1
+            continue
+        quantity, at = read
+        yield quantity
+
+
+Read = tuple[Quantity, int]
+
+
+def _ordinal(tokens: list[Token], at: int, analysis: Analysis) -> Read | None:
+    token, language = tokens[at], analysis.language
+    following = tokens[at + 1] if at + 1 < len(tokens) else None
+    if token.kind == "num" and token.text.isdigit() and following and following.start == token.end:
+        if following.lower in {"st", "nd", "rd", "th", "er", "e", "ème", "re", "º", "ª"}:
+            return Quantity("ordinal", int(token.text), token.start, following.end, token.sentence), at + 2
+        inside = (
+            following.lower == "."
+            and language == "de"
+            and at + 2 < len(tokens)
+            and tokens[at + 2].text[0].isupper()
+        )
+        if inside and at + 2 < len(tokens) and tokens[at + 2].start > following.end:
+            return Quantity("ordinal", int(token.text), token.start, following.end, token.sentence), at + 2
+    if token.kind == "word":
+        if (value := numerals.ORDINALS[language].get(token.lower)) is not None:
+            if token.lower == "second" and not _after_article(tokens, at):
+                return None
+            if _is_fraction(tokens, at, language):
+                return None
+            return Quantity("ordinal", value, token.start, token.end, token.sentence), at + 1
+        for stem, value in _COMPOUND_ORDINALS.items():
+            if language == "de" and token.lower.startswith(stem) and len(token.lower) > len(stem) + 3:
+                return Quantity("ordinal", value, token.start, token.end, token.sentence), at + 1
+    return None
+
+
+_COMPOUND_ORDINALS = {
+    "zweit": 2,
+    "dritt": 3,
+    "viert": 4,
+    "fünft": 5,
+    "sechst": 6,
+    "siebt": 7,
+    "neunt": 9,
+    "zehnt": 10,
+}
+
+
+def _after_article(tokens: list[Token], at: int) -> bool:
+    return at > 0 and tokens[at - 1].lower in {
+        "the",
+        "a",
+        "its",
+        "his",
+        "her",
+        "their",
+        "le",
+        "la",
+        "un",
+        "une",
+        ",",
+        "and",
+    }
+
+
+def _is_fraction(tokens: list[Token], at: int, language: str) -> bool:
+    if tokens[at].lower not in numerals.FRACTIONS[language]:
+        return False
+    before = tokens[at - 1].lower if at else ""
+    following = tokens[at + 1].lower if at + 1 < len(tokens) else ""
+    counted = before in numerals.ONES or before in numerals.words(language)
+    return counted and (
+        following in {"of", "de", "der", "des", "du", "d'", "d’", "from", "as", ".", ",", "during", "after"}
+        or following == ""
+    )
+
+
+def _fraction(tokens: list[Token], at: int, analysis: Analysis) -> Read | None:
+    language = analysis.language
+    token = tokens[at]
+    part = numerals.FRACTIONS[language].get(token.lower) if token.kind == "word" else None
+    if part is None:
+        head, _, tail = token.lower.partition("-")
+        compound = tail in numerals.FRACTIONS[language] and head in numerals.words(language)
+        if compound:
+            top, bottom = numerals.FRACTIONS[language][tail]
+            value = top * numerals.words(language)[head] / bottom
+            return Quantity(
+                "number", value, token.start, token.end, token.sentence, UNITS["%"]._replace(factor=1.0)
+            ), at + 1
+        return None
+    before = tokens[at - 1] if at else None
+    count = numerals.words(language).get(before.lower, 1) if before else 1
+    weak = part == (1, 2)
+    if not weak and not _is_fraction(tokens, at, language) and language != "de":
+        return None
+    whole = UNITS["%"]._replace(factor=1.0)
+    return Quantity(
+        "number", count * part[0] / part[1], token.start, token.end, token.sentence, whole, weak=weak
+    ), at + 1
+
+
+def _number(tokens: list[Token], at: int, analysis: Analysis) -> Read | None:
+    language = analysis.language
+    token = tokens[at]
+    value, stop, in_words, weak = _value(tokens, at, language)
+    if stop == at:
+        return None
+    before = tokens[at - 1] if at else None
+    start = token.start
+    if (
+        before
+        and before.text in _MINUS
+        and before.end == token.start
+        and (at < 2 or tokens[at - 2].end < before.start)
+    ):
+        value, start = -value, before.start
+    unit: Unit | None = None
+    if before and before.text in _CURRENCY:
+        unit, start = _CURRENCY[before.text], before.start
+    per: Unit | None = None
+    if unit is None:
+        unit, stop = _unit(tokens, stop, in_words)
+    if unit is not None:
+        per, stop = _per(tokens, stop)
+    if weak and unit is None:
+        return None
+    era = tokens[stop].text.lower() if stop < len(tokens) else ""
+    if era in ("bc", "bce") or (era == "v" and language == "de"):
+        value, stop = -abs(value), stop + 1
+    elif before and before.text.lower() == "ad":
+        start = before.start
+    about = any(item.lower in _ABOUT for item in tokens[max(0, at - 3) : at])
+    two = in_words and value == 2 and unit is None and at > 0 and tokens[at - 1].lower in _DEFINITE
+    quantity = Quantity(
+        "number", value, start, tokens[stop - 1].end, token.sentence, unit, per, about, weak or two
+    )
+    return quantity, stop
+
+
+_DEFINITE = frozenset("the these those both of die der den beiden les ces los las estos other".split())
+
+
+def _value(tokens: list[Token], at: int, language: str) -> tuple[float, int, bool, bool]:
+    """(value, index behind it, whether in words, whether a mere `one`) of the number at `at`; no number: index `at`."""
+    token = tokens[at]
+    scales = numerals.SCALES[language]
+    known = numerals.words(language)
+    weak = False
+    if token.kind == "num":
+        value, in_words, stop = figure(token.text, language), False, at + 1
+    elif token.kind == "word" and (token.lower in known or _joined(token.lower, known) is not None):
+        value, in_words, stop = float(known.get(token.lower, _joined(token.lower, known) or 0)), True, at + 1
+    elif token.lower in numerals.ONES:
+        following = tokens[at + 1].lower if at + 1 < len(tokens) else ""
+        value, in_words, stop, weak = 1.0, True, at + 1, following not in scales
+        if token.lower in ("a", "an") and weak:
+            return 0.0, at, False, False
+    else:
+        return 0.0, at, False, False
+    return _scaled(tokens, stop, value, in_words, scales, known, weak)
+
+
+def _scaled(
+    tokens: list[Token],
+    stop: int,
+    value: float,
+    in_words: bool,
+    scales: dict[str, int],
+    known: dict[str, int],
+    weak: bool,
+) -> tuple[float, int, bool, bool]:
+    """Takes the words in that multiply or continue a number: `three hundred and twelve thousand`."""
+    total = 0.0
+    while stop < len(tokens):
+        word = tokens[stop].lower
+        if word in scales and tokens[stop].kind == "word":
+            if word == "cent" and tokens[stop - 1].lower in ("pour", "per"):
+                break
+            value *= scales[word]
+            if scales[word] >= 1000:
+                total, value = total + value, 0.0
+            stop += 1
+        elif (
+            in_words
+            and word in ("and", "et", "y")
+            and stop + 1 < len(tokens)
+            and tokens[stop + 1].lower in known
+            and (total or value >= 20)
+        ):
+            if (
+                value >= 100
+                or total
+                or (word != "and" and value % 10 == 0 and known[tokens[stop + 1].lower] < 10)
+            ):
+                value += known[tokens[stop + 1].lower]
+                stop += 2
+            else:
+                break
+        elif in_words and word in known and ((value and value % 100 == 0) or (total and not value)):
+            value += known[word]
+            stop += 1
+        else:
+            break
+    return total + value, stop, in_words, weak and not total
+
+
+def _joined(word: str, known: dict[str, int]) -> int | None:
+    """The number at the head of a compound such as `two-week` or `acht-jährig`."""
+    head, dash, tail = word.partition("-")
+    return (
+        known.get(head)
+        if dash and (tail in UNITS or tail in {"year-old", "fold", "part", "story", "way"})
+        else None
+    )
+
+
+def _unit(tokens: list[Token], at: int, in_words: bool) -> tuple[Unit | None, int]:
+    index = at
+    if (
+        index < len(tokens)
+        and tokens[index].text in "-‐"
+        and index + 1 < len(tokens)
+        and tokens[index].start == tokens[at - 1].end
+    ):
+        index += 1
+    elif (
+        in_words
+        and "-" in tokens[at - 1].lower
+        and (unit := UNITS.get(tokens[at - 1].lower.partition("-")[2]))
+    ):
+        return unit, at
+    if index >= len(tokens):
+        return None, at
+    if index + 1 < len(tokens):
+        pair = PHRASES.get((tokens[index].lower, tokens[index + 1].lower))
+        if pair is not None:
+            return pair, index + 2
+    if tokens[index].lower in ("lunar", "working", "full", "calendar", "more", "weitere") and index + 1 < len(
+        tokens
+    ):
+        unit = unit_of(tokens[index + 1].text, after_word=True)
+        if unit is not None:
+            return unit, index + 2
+    name = tokens[index].text.split("-")[0] if index > at else tokens[index].text
+    unit = unit_of(name, after_word=in_words)
+    return (unit, index + 1) if unit is not None else (None, at)
+
+
+def _per(tokens: list[Token], at: int) -> tuple[Unit | None, int]:
+    """The second unit of a rate: `per hour`, `a day`, `/h`, `pro Stunde`."""
+    if at + 1 >= len(tokens):
+        return None, at
+    joint, name = tokens[at].lower, tokens[at + 1]
+    unit = unit_of(name.text)
+    if unit is None:
+        return None, at
+    if joint in PER or (joint in ("a", "an") and unit.dimension == "time"):
+        return unit, at + 2
+    return None, at
