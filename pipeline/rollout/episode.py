@@ -53,6 +53,10 @@ class Episode:
     commit: Commit = lambda event, snapshot: None
     done_before: Sequence[Event] = ()
     """Events of an unfinished earlier run."""
+    snapshots_before: dict[str, Snapshot] = field(default_factory=dict)
+    """Snapshots of the earlier run, by reference."""
+    note: str = ""
+    """Why it stopped, in words, when it did not end by itself."""
 
     def __post_init__(self) -> None:
         self.id = trajectory_id(self.task.id, self.attempt, self.seed)
@@ -240,7 +244,7 @@ class Episode:
     # ---- events -----------------------------------------------------------------------------------------
 
     def _event(self, role: str, **values: object) -> Event:
-        return Event(index=len(self.events), turn=self._turn, role=role, **values)  # type: ignore[arg-type]
+        return Event(index=len(self.events), turn=self._turn, role=role, **values)
 
     def _remember(self, snapshot: Snapshot) -> None:
         self.snapshots.setdefault(snapshot.ref, snapshot)
@@ -277,10 +281,6 @@ class Episode:
             await self.host.restore(self.snapshots_before[last])
         self._remember(self.host.snapshot())
         self.commit = commit
-
-    snapshots_before: dict[str, Snapshot] = field(default_factory=dict)
-    """Snapshots of the earlier run, by reference."""
-    note: str = ""
 
 
 def _bad_arguments(call: ToolCall, limit: int) -> tuple[Failure, str]:

@@ -58,9 +58,8 @@ class UserMachine:
         if event.role == "user":
             self._heard_self(event.content)
         elif event.role == "tool" and self._goal_call(event.name):
-            self._acted = self._acted or bool(event.ok) or self._expected_refusal(event)
-            if event.ok:
-                self._confirmed = False
+            landed = bool(event.ok) or bool(event.fault and event.fault.committed)
+            self._acted = self._acted or landed or self._expected_refusal(event)
 
     def _goal_call(self, name: str) -> bool:
         final = self._final.get(self._goal)

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 from pipeline.records import Json, ReferenceCall, Task, World
+from pipeline.tasks.mutations import changed_value
 
 KINDS = (
     "false_claim",
@@ -76,26 +77,6 @@ class Flaw:
             + f"{number + self.rng.choice((1, 2, 5, 10)):.{digits}f}"
             + text[match.end() :]
         )
-
-
-def changed_value(value: Json, schema: Json, rng: random.Random) -> Json:
-    """Another value of the same type that the schema allows, or the same where none can be found."""
-    if isinstance(schema, dict) and schema.get("enum"):
-        others = [one for one in schema["enum"] if one != value]
-        return rng.choice(others) if others else value
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int):
-        return value + 1
-    if isinstance(value, float):
-        return round(value + 1.5, 2)
-    if isinstance(value, str):
-        places = [i for i, letter in enumerate(value) if letter.isdigit()]
-        if places:
-            place = rng.choice(places)
-            return value[:place] + str((int(value[place]) + rng.randint(1, 8)) % 10) + value[place + 1 :]
-        return value + "x"
-    return value
 
 
 def plant(task: Task, rng: random.Random) -> Flaw:

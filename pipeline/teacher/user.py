@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from pipeline.records import Fact, Message, Task, UserMove, UserWords, World
 from pipeline.records.trajectories import Usage
+from pipeline.tasks.values import mentions
 from pipeline.teacher.grammar import capital, speech, tidy
 
 
@@ -28,8 +29,8 @@ class TeacherUser:
         goal = move.goal
         style = move.persona.style
         phrase = rng.choice(goal.phrasings) if goal and goal.phrasings else (goal.intent if goal else "")
-        inside = phrase.casefold() if move.act in ("open", "next") else ""
-        facts = [f for f in move.facts if f.spoken.casefold() not in inside or f.name in move.wrong]
+        inside = phrase if move.act in ("open", "next") else ""
+        facts = [f for f in move.facts if f.name in move.wrong or not mentions(inside, f.spoken)]
         stated = [_stated(f, f.wrong if f.name in move.wrong and f.wrong else f.spoken, rng) for f in facts]
         values = {
             "vp": phrase.rstrip("?."),

@@ -1,0 +1,60 @@
+"""Sections about the run as a whole, and the small ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from pipeline.config.section import Section
+
+
+class RunConfig(Section):
+    """How work is spread and when it stops."""
+
+    workers: int = Field(default=0, ge=0)
+    """Processes for shards; 0: one per core."""
+    runner: Literal["process", "thread", "ray", "dask"] = "process"
+    """Prefect task runner. Ray and Dask need their extra."""
+    max_cost: float | None = Field(default=None, gt=0)
+    max_tokens: int | None = Field(default=None, gt=0)
+    max_errors: int | None = Field(default=None, ge=0)
+
+
+class WorldsConfig(Section):
+    """Hand-written worlds."""
+
+    paths: tuple[Path, ...] = ()
+    """World files or folders; empty: those that ship with tracemill."""
+    only: tuple[str, ...] = ()
+    """Names of worlds to use; empty: all."""
+
+
+class EvolveConfig(Section):
+    """Worlds made by the author."""
+
+    tools: int = Field(default=0, ge=0)
+    """How many evolved tools to make, in worlds of 6 to 15 tools each."""
+    mcp: bool = False
+    """Whether `run tools` also launches the MCP servers of `tools.ingest`."""
+
+
+class JudgingConfig(Section):
+    """Judging of trajectories."""
+
+    judges: tuple[str, ...] = ()
+    """Models that decide what no rule can; empty: the role `judge`."""
+    max_error: float | None = Field(default=None, ge=0, le=1)
+    """Publishing is refused when the measured share of missed flaws is larger."""
+
+
+class CodeConfig(Section):
+    """Code tasks in containers."""
+
+    tasks: tuple[Path, ...] = ()
+    """Task files or folders; empty: those that ship with tracemill."""
+    attempts: int = Field(default=2, ge=1)
+    shard_tasks: int = Field(default=5, ge=1)
+    flaw_rate: float = Field(default=0.3, ge=0, le=1)
+    """Share of teacher attempts that fail in a labeled way."""
