@@ -209,7 +209,7 @@ def test_bad_rows_cost_one_message_each(tmp_path: Path) -> None:
     assert [each.split(":")[1] for each in found[:4]] == ["1", "2", "3", "4"]
     assert [each for each in found if "second task" in each] == [found[-1]]
     assert len(found) == 13, found
-    assert len([each for each in load_tasks(rows) if isinstance(each, CodeTask)]) == 2
+    assert len([each for each in load_tasks(rows) if isinstance(each, CodeTask)]) == 1
 
 
 def test_nothing_of_a_known_shape(tmp_path: Path) -> None:

@@ -1,0 +1,10 @@
+def first_at_least(values, wanted):
+    """The index of the first element of the sorted list `values` that is >= wanted."""
+    low, high = 0, len(values)
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -1,0 +1,3 @@
+"""Differences between JSON values."""
+
+MISSING = object()
