@@ -15,10 +15,11 @@ from typing import Any
 from pipeline.config.tools import IngestConfig
 from pipeline.records import Json, Provenance
 from pipeline.tools.harvest import Harvest, ServerFailure, ServerReport, Siblings
-from pipeline.worlds._mcp import Listing, McpFailure, Session, SessionLimits, connect
+from pipeline.worlds._mcp import Session, connect
 from pipeline.worlds.environments import Environment, InstallFailure, asked_package, prepare
 from pipeline.worlds.server_process import ProcessLimits, run_isolated, sweep
 from pipeline.worlds.servers import ServerEntry
+from pipeline.worlds.wire import Listing, McpFailure, SessionLimits
 
 
 async def ingest(

@@ -31,54 +31,10 @@ from pydantic import ValidationError
 from pipeline.records import Json, ToolSpec
 from pipeline.worlds.server_process import Process
 from pipeline.worlds.servers import ServerEntry
-from pipeline.worlds.wire import Watching, Wire
+from pipeline.worlds.wire import Answer, Listing, McpFailure, SessionLimits, Watching, Wire
 
 _NOISE_LIMIT = 1 << 20
 _CHUNK = 1 << 16
-
-
-class McpFailure(Exception):
-    """A server that did not do what was asked.
-
-    `step` is start, initialize, tools/list or tools/call; `kind` one of timeout, exited, noise, too_long, protocol,
-    version, refused (a JSON-RPC error), http, unreachable.
-    """
-
-    def __init__(self, step: str, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.step, self.kind, self.message = step, kind, message
-
-
-@dataclass(frozen=True)
-class SessionLimits:
-    """Seconds and bytes."""
-
-    start: float = 30.0
-    """For the handshake."""
-    call: float = 30.0
-    """For each further request."""
-    line: int = 8 << 20
-    """Bytes of one message."""
-    pages: int = 200
-    tools: int = 20_000
-
-
-@dataclass(frozen=True)
-class Listing:
-    """All tools of a server as it sent them, in order. `problem` says why the list may not be complete."""
-
-    tools: tuple[Json, ...]
-    pages: int
-    problem: str = ""
-
-
-@dataclass(frozen=True)
-class CallResult:
-    """`value` is the structured content where there is some, else the text, else the list of content blocks."""
-
-    ok: bool
-    value: Json
-    raw: dict[str, Any]
 
 
 _raw_result: contextvars.ContextVar[dict[str, Any]] = contextvars.ContextVar("_raw_result")
@@ -136,7 +92,7 @@ class Session:
             cursors.add(cursor)
         return Listing(tuple(tools), self._limits.pages, f"more than {self._limits.pages} pages")
 
-    async def call(self, name: str, arguments: Mapping[str, Json]) -> CallResult:
+    async def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
         """Calls a tool by its original name. Raises McpFailure; a tool's own refusal is a result with `ok` false."""
         params = types.CallToolRequestParams(name=name, arguments=dict(arguments))
         raw = await self._request("tools/call", types.CallToolRequest(params=params), types.CallToolResult)
@@ -149,7 +105,7 @@ class Session:
         value = raw.get("structuredContent")
         if value is None:
             value = "\n".join(texts) if len(texts) == len(blocks) else blocks
-        return CallResult(ok=raw.get("isError") is not True, value=value, raw=raw)
+        return Answer(ok=raw.get("isError") is not True, value=value, raw=raw)
 
     async def _request(self, step: str, request: Any, result: Any) -> dict[str, Any]:
         async with _causes(step, self._limits.call, self._wire, self._process):
@@ -192,7 +148,11 @@ async def connect(
                     _limits=limits,
                 )
     except BaseExceptionGroup as group:
-        raise _leaf(group) from None
+        error = _leaf(group)
+        if isinstance(error, OSError | httpx2.HTTPError):
+            # A request task of the HTTP transport failed, and the step that waited for it was cancelled.
+            raise McpFailure(wire.step, *(wire.fault or ("unreachable", _said(error)))) from None
+        raise error from None
 
 
 async def _handshake(session: ClientSession) -> None:
@@ -215,6 +175,7 @@ def _leaf(error: BaseException) -> BaseException:
 @asynccontextmanager
 async def _causes(step: str, seconds: float, wire: Wire, process: Process | None) -> AsyncIterator[None]:
     """Bounds a step, and turns whatever ends it early into an McpFailure with the most telling cause."""
+    wire.step = step
     try:
         with anyio.fail_after(seconds):
             yield
@@ -239,7 +200,11 @@ async def _causes(step: str, seconds: float, wire: Wire, process: Process | None
             raise
         raise McpFailure(step, "version", str(error)) from error
     except (OSError, httpx2.HTTPError) as error:
-        raise McpFailure(step, "unreachable", f"{type(error).__name__}: {error}") from error
+        raise McpFailure(step, "unreachable", _said(error)) from error
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 async def _closed(step: str, wire: Wire, process: Process | None, error: MCPError) -> McpFailure:
@@ -382,3 +347,16 @@ async def serve_stdio(
     server = _server(name, tools, call, version, instructions)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
+
+
+def http_app(
+    name: str,
+    tools: Sequence[ToolSpec],
+    call: Call,
+    *,
+    host: str = "127.0.0.1",
+    version: str = "",
+    instructions: str = "",
+) -> Any:
+    """An ASGI application that serves tools over streamable HTTP at `/mcp`; on loopback it checks Host and Origin."""
+    return _server(name, tools, call, version, instructions).streamable_http_app(host=host)

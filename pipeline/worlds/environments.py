@@ -28,6 +28,7 @@ from pipeline.records import content_id
 from pipeline.worlds.server_process import ProcessLimits, run_isolated
 from pipeline.worlds.servers import ServerEntry
 
+_MOST_OUTPUT = 1 << 20
 _READY = "tracemill.json"
 _CLIENT_SETTINGS = re.compile(
     r"^(PIP_|UV_|NPM_CONFIG_|npm_config_|SSL_CERT|REQUESTS_CA|CURL_CA|NODE_EXTRA_CA)|_proxy$|_PROXY$"
@@ -171,17 +172,25 @@ async def _locked(path: Path) -> AsyncIterator[None]:
         yield
 
 
-async def _run(argv: Sequence[str], what: str, seconds: float, settings: Mapping[str, str]) -> None:
+async def client_output(
+    argv: Sequence[str], what: str, seconds: float, settings: Mapping[str, str] | None = None
+) -> str:
+    """What a package client prints, run under a keeper with the network settings of the clients and an empty home.
+
+    Raises InstallFailure with the end of its stderr.
+    """
     limits = ProcessLimits(memory=3 << 30, seconds=seconds, cpu=int(seconds), file_size=4 << 30, grace=1.0)
     inherited = {name: value for name, value in os.environ.items() if _CLIENT_SETTINGS.search(name)}
-    env = {"PATH": os.environ.get("PATH", ""), **_client_files(), **inherited, **settings}
+    env = {"PATH": os.environ.get("PATH", ""), **_client_files(), **inherited, **(settings or {})}
+    output = bytearray()
     async with run_isolated(argv, env=env, limits=limits) as process:
         process.stdin.close()
-        while await process.stdout.read(1 << 16):
-            pass
+        while chunk := await process.stdout.read(1 << 16):
+            output += chunk[: _MOST_OUTPUT - len(output)]
         code = await process.wait(seconds)
         if code != 0:
             raise InstallFailure(f"{what} failed (exit code {code}): {process.stderr_tail[-1500:]}")
+    return output.decode("utf-8", "replace").strip()
 
 
 def _client_files() -> dict[str, str]:
@@ -206,20 +215,20 @@ async def _install_python(package: Package, folder: Path, cache: Path, seconds: 
     uv = shutil.which("uv")
     target = str(folder / "bin" / "python")
     if uv:
-        await _run(
+        await client_output(
             [uv, "venv", "-q", "--allow-existing", "--python", python, str(folder)], "uv venv", seconds, kept
         )
-        await _run(
+        await client_output(
             [uv, "pip", "install", "-q", "--python", target, *requirements], "uv pip install", seconds, kept
         )
         return
     own_pip = importlib.util.find_spec("pip") is not None
-    await _run(
+    await client_output(
         [python, "-m", "venv", *(["--without-pip"] if own_pip else []), str(folder)], "venv", seconds, kept
     )
     pip = [sys.executable, "-m", "pip", "--python", target] if own_pip else [target, "-m", "pip"]
     flags = ["-q", "--no-input", "--disable-pip-version-check", "--prefer-binary", "--no-compile"]
-    await _run([*pip, "install", *flags, *requirements], "pip install", seconds, kept)
+    await client_output([*pip, "install", *flags, *requirements], "pip install", seconds, kept)
 
 
 def _interpreter(asked: str) -> str:
@@ -239,7 +248,7 @@ async def _install_npm(package: Package, folder: Path, cache: Path, seconds: flo
         raise InstallFailure("npm is not installed here; install Node.js to start servers from npm.")
     flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
     command = [npm, "install", "--prefix", str(folder), *flags, package.requirement, *package.extras]
-    await _run(command, "npm install", seconds, {"npm_config_cache": str(cache / "npm-cache")})
+    await client_output(command, "npm install", seconds, {"npm_config_cache": str(cache / "npm-cache")})
 
 
 def _python_facts(package: Package, folder: Path) -> dict[str, Any]:

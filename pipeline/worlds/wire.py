@@ -1,17 +1,65 @@
-"""What went over a connection to a server: noise, faults, and the bounds on an HTTP answer."""
+"""What goes over a connection to a server: bounds, answers, noise and failures."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import httpx2
+
+from pipeline.records import Json
+
+
+class McpFailure(Exception):
+    """A server that did not do what was asked.
+
+    `step` is start, initialize, tools/list or tools/call; `kind` one of timeout, exited, noise, too_long, protocol,
+    version, refused (a JSON-RPC error), http, unreachable.
+    """
+
+    def __init__(self, step: str, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.step, self.kind, self.message = step, kind, message
+
+
+@dataclass(frozen=True)
+class SessionLimits:
+    """Seconds and bytes."""
+
+    start: float = 30.0
+    """For the handshake."""
+    call: float = 30.0
+    """For each further request."""
+    line: int = 8 << 20
+    """Bytes of one message."""
+    pages: int = 200
+    tools: int = 20_000
+
+
+@dataclass(frozen=True)
+class Listing:
+    """All tools of a server as it sent them, in order. `problem` says why the list may not be complete."""
+
+    tools: tuple[Json, ...]
+    pages: int
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`value` is the structured content where there is some, else the text, else the list of content blocks."""
+
+    ok: bool
+    value: Json
+    raw: dict[str, Any]
 
 
 @dataclass
 class Wire:
     """What the transport saw: noise before or between messages, and the fault that ended it."""
 
+    step: str = "start"
     noise: str = ""
     noise_bytes: int = 0
     fault: tuple[str, str] | None = None
