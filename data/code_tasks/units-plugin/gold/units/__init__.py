@@ -1,0 +1,3 @@
+from units.convert import UnitError, convert, kinds
+
+__all__ = ["UnitError", "convert", "kinds"]
