@@ -19,6 +19,7 @@ from pipeline.config.tasks import TasksConfig
 from pipeline.config.tools import ToolsConfig
 from pipeline.config.trajectories import TrajectoriesConfig
 from pipeline.records.errors import ConfigError
+from pipeline.yaml_files import parse_yaml
 
 ENVIRONMENT = "TRACEMILL_"
 """`TRACEMILL_TASKS__COUNT=50` sets `tasks.count`."""
@@ -101,7 +102,7 @@ def _did_you_mean(location: tuple[Any, ...]) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = parse_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(
             f"{path} cannot be read: {error.strerror}.", way_out="`tracemill init` writes one."

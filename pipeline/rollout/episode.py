@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pipeline.config.trajectories import LimitsConfig
 from pipeline.records import (
     AgentTurn,
+    EndpointDown,
     EndReason,
     Event,
     Failure,
@@ -74,7 +75,10 @@ class Episode:
         self._end: EndReason | None = None
 
     async def run(self) -> Trajectory:
-        """Plays until it ends or pauses. A bad rollout is data: no exception of a role or host escapes."""
+        """Plays until it ends or pauses. A bad rollout is data: no exception of a role or host escapes.
+
+        EndpointDown and BudgetExceeded do pass through: they stop the run, not the episode.
+        """
         try:
             if self.done_before:
                 await self._resume()
@@ -83,6 +87,8 @@ class Episode:
                 self._add(Event(index=0, turn=0, role="system", content=self.task.agent.system_prompt))
             while self._end is None:
                 await self._exchange()
+        except EndpointDown:
+            raise
         except ModelError as error:
             self._stop(EndReason.MODEL_ERROR, str(error))
         except (SandboxError, WorldError) as error:
@@ -236,9 +242,9 @@ class Episode:
             self._stop(EndReason.TOKEN_LIMIT)
         elif self.usage.cost > limits.cost:
             self._stop(EndReason.COST_LIMIT)
-        elif limits.pause_after_turns is not None and self._turns_now >= limits.pause_after_turns:
-            self._stop(EndReason.PAUSED)
-        elif time.monotonic() - self._started > limits.seconds:
+        elif (
+            limits.pause_after_turns is not None and self._turns_now >= limits.pause_after_turns
+        ) or time.monotonic() - self._started > limits.seconds:
             self._stop(EndReason.PAUSED)
 
     # ---- events -----------------------------------------------------------------------------------------
@@ -265,9 +271,10 @@ class Episode:
     async def _resume(self) -> None:
         """Takes up an unfinished episode: the state is restored, the machine and the policy follow the record."""
         commit, self.commit = self.commit, lambda event, snapshot: None
-        started = random.Random(f"user/{self.id}")
-        self._machine = UserMachine(self.task, started)
+        self._remember(self.host.snapshot())
         for event in self.done_before:
+            if event.after in self.snapshots_before:
+                self._remember(self.snapshots_before[event.after])
             if event.role == "user":
                 previous = next((e for e in reversed(self.events) if e.role == "assistant"), None)
                 self._machine.move(previous.content if previous else None)
@@ -277,9 +284,8 @@ class Episode:
                 self._faulty.recount([event.name])
             self._add(event)
         last = next((e.after for e in reversed(self.done_before) if e.after), "")
-        if last:
+        if last and last != self.host.snapshot().ref:
             await self.host.restore(self.snapshots_before[last])
-        self._remember(self.host.snapshot())
         self.commit = commit
 
 

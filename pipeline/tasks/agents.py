@@ -7,17 +7,16 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-import yaml
-
 from pipeline.assets import asset
 from pipeline.records import AgentProfile, Persona, Toolset, World
+from pipeline.yaml_files import parse_yaml
 
 Confirms = Literal["never", "destructive", "writes"]
 
 
 @lru_cache(maxsize=1)
 def _people() -> dict[str, Any]:
-    data: dict[str, Any] = yaml.safe_load(asset("tools_repo/people.yaml").read_text(encoding="utf-8"))
+    data: dict[str, Any] = parse_yaml(asset("tools_repo/people.yaml").read_text(encoding="utf-8"))
     return data
 
 

@@ -37,11 +37,12 @@ def _shifted(call: ReferenceCall, gone: int) -> ReferenceCall:
     """Sources renumbered after step `gone`; what was read there is now a value out of nowhere."""
     sources = {}
     for name, source in call.sources.items():
-        if source.kind == "read" and source.step is not None:
-            if source.step == gone:
+        step = source.step
+        if source.kind == "read" and step is not None:
+            if step == gone:
                 source = ArgumentSource(kind="fixed")
-            elif source.step > gone:
-                source = source.replace(step=source.step - 1)
+            elif step > gone:
+                source = source.replace(step=step - 1)
         sources[name] = source
     return call.replace(sources=sources)
 

@@ -28,12 +28,11 @@ def spoken(value: Json, rng: random.Random, column: str = "", year: int = 0) -> 
     if isinstance(value, list):
         return ", ".join(spoken(item, rng, column, year) for item in value)
     text = str(value)
-    if _DATE.match(text):
-        return _say_date(datetime.fromisoformat(text), rng, year)
-    moment = _MOMENT.match(text)
+    moment = _moment(text)
     if moment:
-        when = datetime.fromisoformat(text)
-        return f"{_say_date(when, rng, year)} at {_say_time(when.hour, when.minute, rng)}"
+        when, timed = moment
+        day = _say_date(when, rng, year)
+        return f"{day} at {_say_time(when.hour, when.minute, rng)}" if timed else day
     clock = _CLOCK.match(text)
     if clock:
         return _say_time(int(clock[1]), int(clock[2]), rng)
@@ -51,12 +50,11 @@ def written(value: Json, column: str = "", year: int = 0) -> str:
     if isinstance(value, list):
         return ", ".join(written(item, column, year) for item in value)
     text = str(value)
-    if _DATE.match(text):
-        when = datetime.fromisoformat(text)
-        return f"{when:%B} {when.day}{_year(when, year)}"
-    if _MOMENT.match(text):
-        when = datetime.fromisoformat(text)
-        return f"{when:%B} {when.day}{_year(when, year)} at {when:%H:%M}"
+    moment = _moment(text)
+    if moment:
+        when, timed = moment
+        day = f"{when:%B} {when.day}{_year(when, year)}"
+        return f"{day} at {when:%H:%M}" if timed else day
     return text
 
 
@@ -74,6 +72,16 @@ def _say_date(when: datetime, rng: random.Random, year: int) -> str:
 def _say_time(hour: int, minute: int, rng: random.Random) -> str:
     twelve = f"{(hour - 1) % 12 + 1}{f':{minute:02d}' if minute else ''} {'am' if hour < 12 else 'pm'}"
     return rng.choice((f"{hour:02d}:{minute:02d}", f"{hour}:{minute:02d}", twelve))
+
+
+def _moment(text: str) -> tuple[datetime, bool] | None:
+    """A date, or a date with a time (True), if the text is one that exists."""
+    if not (_DATE.match(text) or _MOMENT.match(text)):
+        return None
+    try:
+        return datetime.fromisoformat(text), len(text) > 10
+    except ValueError:
+        return None
 
 
 @lru_cache(maxsize=50_000)
@@ -123,9 +131,8 @@ def says_value(text: str, value: str) -> bool:
         return any(abs(found - number) < 0.005 for found in numbers_in(text))
     if mentions(text, value):
         return True
-    if _DATE.match(value) or _MOMENT.match(value):
-        return _says_moment(text, datetime.fromisoformat(value), clock=bool(_MOMENT.match(value)))
-    return False
+    moment = _moment(value)
+    return _says_moment(text, moment[0], clock=moment[1]) if moment else False
 
 
 def _says_moment(text: str, when: datetime, *, clock: bool) -> bool:

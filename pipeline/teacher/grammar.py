@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-import yaml
-
 from pipeline.assets import asset
+from pipeline.yaml_files import parse_yaml
 
 _SYMBOL = re.compile(r"<(\w+)>")
 _OPTIONAL = re.compile(r"\[([^\[\]]+)\]")
@@ -77,4 +76,4 @@ def tidy(text: str) -> str:
 @lru_cache(maxsize=4)
 def speech(name: str) -> Grammar:
     """The grammar `tools_repo/speech/NAME.yaml`."""
-    return Grammar(yaml.safe_load(asset(f"tools_repo/speech/{name}.yaml").read_text(encoding="utf-8")))
+    return Grammar(parse_yaml(asset(f"tools_repo/speech/{name}.yaml").read_text(encoding="utf-8")))

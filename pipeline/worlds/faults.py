@@ -69,7 +69,8 @@ class FaultyHost:
         if fault.kind == "rate_limit":
             self.host.advance(fault.wait)
             message = f"Too many requests. Retry after {fault.wait:g} seconds."
-            return Answer(CallResult(False, None, (Failure.RATE_LIMITED, message), ref, ref), injected)
+            later = self.host.snapshot().ref
+            return Answer(CallResult(False, None, (str(Failure.RATE_LIMITED), message), ref, later), injected)
         if fault.kind == "partial":
             real = await self.host.call(name, arguments)
             return Answer(_cut(real), injected)

@@ -32,6 +32,7 @@ from pipeline.records import (
     WorldError,
 )
 from pipeline.worlds.sql.outputs import with_output_schemas
+from pipeline.yaml_files import parse_yaml
 
 _WORLD_KEYS = {
     "name", "domain", "summary", "clock", "policy", "schema", "invariants", "seed", "lists", "generate", "tools",
@@ -50,7 +51,7 @@ def load_world(path: Path, author: str = "hand") -> World:
     Raises WorldError naming the file and the key that is missing, unknown or of the wrong form.
     """
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = parse_yaml(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise WorldError(f"{path} cannot be read as YAML: {error}.") from error
     if not isinstance(data, dict):

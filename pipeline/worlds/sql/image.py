@@ -10,11 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-import yaml
-
 from pipeline.assets import asset
 from pipeline.records import Json, World, WorldError
 from pipeline.worlds.sql.guard import LOG_TABLE, TRIGGER_PREFIX, Guard, Limits, install_dates
+from pipeline.yaml_files import parse_yaml
 
 Row = tuple[Json, ...]
 
@@ -192,9 +191,7 @@ def _create_log(connection: sqlite3.Connection, tables: dict[str, Table]) -> Non
     connection.execute(f"create table {LOG_TABLE}(tbl text, old text, new text)")
     for table in tables.values():
         columns = [*table.columns, "rowid"] if table.rowid else list(table.columns)
-        old, new = (
-            f"json_array({','.join(f'{side}.{c}' for c in columns)})" for side in ("old", "new")
-        )
+        old, new = (f"json_array({','.join(f'{side}.{c}' for c in columns)})" for side in ("old", "new"))
         for event, values in (
             ("insert", f"null, {new}"),
             ("update", f"{old}, {new}"),
@@ -210,7 +207,7 @@ def _create_log(connection: sqlite3.Connection, tables: dict[str, Table]) -> Non
 def shared_lists() -> dict[str, tuple[Json, ...]]:
     """The word lists every world may pick from."""
     text = asset("tools_repo/lists.yaml").read_text(encoding="utf-8")
-    return {name: tuple(items) for name, items in yaml.safe_load(text).items()}
+    return {name: tuple(items) for name, items in parse_yaml(text).items()}
 
 
 def _install_seed_functions(connection: sqlite3.Connection, world: World) -> None:

@@ -1,0 +1,119 @@
+"""What a unit of work is given: the run folder, the configuration, the door to the models."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pipeline.config import Config, parse_config
+from pipeline.models import Budget, ModelCall, Models, Totals
+from pipeline.store import Journal, Row, RunFolder, failure_row, funnel_row
+
+
+@dataclass
+class Context:
+    """One run, as seen by one process."""
+
+    folder: RunFolder
+    config: Config
+
+    @classmethod
+    def open(cls, run: Path) -> Context:
+        """From the path of a run folder; the configuration is the one written there."""
+        folder = RunFolder.open(run.parent.parent, run.name)
+        config = parse_config(yaml.safe_load(folder.config_yaml), where=str(run / "config.yaml"))
+        return cls(folder, config)
+
+    @asynccontextmanager
+    async def models(self, journal: Journal) -> AsyncIterator[Models]:
+        """The door to the models, with the run's budget; what earlier units spent counts."""
+        run = self.config.run
+        budget = Budget(run.max_cost, run.max_tokens, run.max_errors, self.spent())
+        async with Models(self.config, journal=journal, budget=budget) as models:
+            yield models
+
+    def spent(self) -> Totals:
+        """What the finished units of this run have used."""
+        totals = Totals()
+        if not any(name != "teacher" for name in self.config.roles.values()):
+            return totals
+        for row in self.folder.rows(
+            "model_calls", columns=("tokens_in", "tokens_out", "cost", "cached", "outcome")
+        ):
+            totals.errors += row["outcome"] in ("failed", "invalid")
+            if not row["cached"]:
+                totals.calls += 1
+                totals.tokens_in += row["tokens_in"]
+                totals.tokens_out += row["tokens_out"]
+                totals.cost += row["cost"]
+        return totals
+
+
+@dataclass
+class Tally:
+    """What became of what entered a unit; turned into its funnel row and failure rows."""
+
+    stage: str
+    entered: int = 0
+    kept: int = 0
+    rejected: int = 0
+    failed: int = 0
+    pending: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+    failures: list[Row] = field(default_factory=list)
+
+    def keep(self) -> None:
+        self.entered += 1
+        self.kept += 1
+
+    def reject(self, kind: str, message: str, subject: str = "", **more: Any) -> None:
+        self.entered += 1
+        self.rejected += 1
+        self.failures.append(failure_row(self.stage, kind, message, subject=subject, **more))
+
+    def fail(self, kind: str, message: str, subject: str = "", **more: Any) -> None:
+        self.entered += 1
+        self.failed += 1
+        self.failures.append(failure_row(self.stage, kind, message, subject=subject, **more))
+
+    def tables(self) -> dict[str, list[Row]]:
+        """The rows of `funnel` and `failures`."""
+        funnel = funnel_row(
+            self.stage,
+            entered=self.entered,
+            kept=self.kept,
+            rejected=self.rejected,
+            failed=self.failed,
+            pending=self.pending,
+            tokens=self.tokens,
+            cost=self.cost,
+        )
+        return {"funnel": [funnel], "failures": self.failures}
+
+
+def call_rows(calls: Iterable[ModelCall]) -> list[Row]:
+    """Ledger rows as rows of the table `model_calls`."""
+    return [
+        {
+            "stage": call.stage,
+            "role": call.role,
+            "purpose": call.purpose,
+            "model": call.model,
+            "prompt": call.prompt,
+            "tokens_in": call.tokens_in,
+            "tokens_out": call.tokens_out,
+            "cost": call.cost,
+            "cached": call.cached,
+            "outcome": str(call.outcome),
+            "attempts": call.attempts,
+            "seconds": call.latency,
+            "error": call.error or None,
+        }
+        for call in calls
+    ]

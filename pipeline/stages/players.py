@@ -1,0 +1,84 @@
+"""Who plays what: the one place where the configuration's roles become players."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from pipeline.config import Config
+from pipeline.config.models import Role
+from pipeline.models import Models
+from pipeline.models.players.judge import ModelJudge
+from pipeline.models.players.policy import ModelPolicy
+from pipeline.models.players.seat import Seat
+from pipeline.models.players.user import ModelUser
+from pipeline.records import Author, ConfigError, Judge, Policy, Task, User, Versions, World
+from pipeline.teacher.author import TeacherAuthor
+from pipeline.teacher.flaws import plant
+from pipeline.teacher.policy import TeacherPolicy
+from pipeline.teacher.user import TeacherUser
+
+TEACHER = "teacher"
+
+
+@dataclass
+class Players:
+    """Makes the players of all roles for one unit of work."""
+
+    config: Config
+    models: Models
+    stage: str
+
+    def plays(self, role: Role) -> str:
+        """`teacher` or the model's name."""
+        return self.config.roles.get(role, TEACHER)
+
+    def _seat(self, role: Role, purpose: str, sample: int = 0) -> Seat:
+        seed = random.Random(f"{self.config.seed}/{purpose}/{sample}").randrange(2**31)
+        return Seat(self.models, self.plays(role), role, self.stage, purpose, sample, seed)
+
+    def author(self) -> Author:
+        if self.plays("author") != TEACHER:
+            raise ConfigError(
+                f"The role author is given to {self.plays('author')}, but no model can author tasks yet.",
+                way_out="Leave roles.author to the teacher.",
+            )
+        return TeacherAuthor(self.config.tasks)
+
+    def user(self, task: Task, world: World, trajectory: str, attempt: int) -> User:
+        if self.plays("user") == TEACHER:
+            return TeacherUser(task, world, trajectory)
+        return ModelUser(
+            self._seat("user", trajectory, attempt), temperature=self.config.trajectories.temperature
+        )
+
+    def policy(self, task: Task, world: World, trajectory: str, attempt: int) -> Policy:
+        """The agent; the teacher plants a flaw in its configured share of attempts."""
+        if self.plays("policy") != TEACHER:
+            seat = self._seat("policy", trajectory, attempt)
+            return ModelPolicy(seat, temperature=self.config.trajectories.temperature)
+        rng = random.Random(f"flaw/{trajectory}")
+        flaw = plant(task, rng) if rng.random() < self.config.trajectories.flaw_rate else None
+        return TeacherPolicy(task, world, trajectory, flaw)
+
+    def judges(self) -> list[Judge]:
+        """The model judges; none when the teacher judges, since it has only certain checks."""
+        names = self.config.judging.judges or (
+            (self.plays("judge"),) if self.plays("judge") != TEACHER else ()
+        )
+        found: list[Judge] = []
+        for number, name in enumerate(names):
+            seat = Seat(self.models, name, "judge", self.stage, "", number, self.config.seed)
+            found.append(ModelJudge(seat))
+        return found
+
+    def versions(self, world: World, code: str) -> Versions:
+        """What shapes a trajectory, for its record."""
+        return Versions(
+            code=code,
+            world=world.id,
+            policy=self.plays("policy"),
+            user=self.plays("user"),
+            judge="+".join(self.config.judging.judges) or self.plays("judge"),
+            seed=self.config.seed,
+        )

@@ -1,0 +1,181 @@
+"""The stage `trajectories`: k attempts at each task, judged; every event is committed as it happens."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass
+
+from pipeline import __version__
+from pipeline.judging.judge import judge
+from pipeline.records import EndReason, Event, Snapshot, Task, Trajectory, Value, World, trajectory_id
+from pipeline.rollout.episode import Episode
+from pipeline.stages.context import Context, Tally, call_rows
+from pipeline.stages.players import Players
+from pipeline.stages.worlds import read_worlds
+from pipeline.store import Journal, Row, Tables, gather, trajectory_rows
+from pipeline.worlds.sql import SqlHost
+
+STAGE = "trajectories"
+
+
+def trajectory_units(context: Context) -> list[list[str]]:
+    """Task ids per unit, in the order of the task shards."""
+    rows = context.folder.rows("tasks", columns=("id", "admitted"))
+    ids = [row["id"] for row in rows if row["admitted"]]
+    size = context.config.trajectories.shard_tasks
+    return [ids[start : start + size] for start in range(0, len(ids), size)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    """One attempt as the journal remembers it."""
+
+    trajectory: Trajectory
+    snapshots: list[Snapshot]
+    seconds: float
+
+
+async def trajectories_unit(context: Context, number: int) -> bool:
+    """Plays and judges the attempts of a unit. False when episodes are paused: the unit stays unfinished."""
+    wanted = trajectory_units(context)[number]
+    tasks = _read_tasks(context, set(wanted))
+    worlds = read_worlds(context, {task.world for task in tasks.values()})
+    with context.folder.journal(STAGE, number) as journal:
+        async with context.models(journal) as models:
+            unit = _Unit(context, journal, Players(context.config, models, STAGE), worlds)
+            jobs = [(tasks[task], k) for task in wanted for k in range(context.config.trajectories.attempts)]
+            parts = await unit.run(jobs)
+            if unit.paused:
+                return False
+            calls = call_rows(models.ledger.drain())
+            unit.tally.tokens = sum(row["tokens_in"] + row["tokens_out"] for row in calls)
+            unit.tally.cost = sum(row["cost"] for row in calls)
+    context.folder.write_shard(
+        STAGE, number, gather([*(_once(parts)), {"model_calls": calls}, unit.tally.tables()])
+    )
+    return True
+
+
+def _read_tasks(context: Context, ids: set[str]) -> dict[str, Task]:
+    rows = context.folder.rows("tasks", columns=("id", "record"))
+    return {row["id"]: Task.model_validate_json(row["record"]) for row in rows if row["id"] in ids}
+
+
+def _once(parts: list[Tables]) -> list[Tables]:
+    """Content-addressed rows only once per unit."""
+    seen: set[tuple[str, str]] = set()
+    for part in parts:
+        for table, key in (("snapshots", "ref"), ("toolsets", "id")):
+            kept: list[Row] = []
+            for row in part.get(table, []):
+                if (table, row[key]) not in seen:
+                    seen.add((table, row[key]))
+                    kept.append(row)
+            if table in part:
+                part[table] = kept
+    return parts
+
+
+class _Unit:
+    """The attempts of one unit of work, so many at a time."""
+
+    def __init__(
+        self, context: Context, journal: Journal, players: Players, worlds: dict[str, World]
+    ) -> None:
+        self.context = context
+        self.journal = journal
+        self.players = players
+        self.worlds = worlds
+        self.tally = Tally(STAGE)
+        self.paused = 0
+        self._gate = asyncio.Semaphore(context.config.trajectories.concurrency)
+        self._finished = journal.finished()
+        self._judges = players.judges()
+
+    async def run(self, jobs: list[tuple[Task, int]]) -> list[Tables]:
+        """Rows of all attempts, in the order of `jobs`."""
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(self._one(task, attempt)) for task, attempt in jobs]
+        return [part for one in running if (part := one.result()) is not None]
+
+    async def _one(self, task: Task, attempt: int) -> Tables | None:
+        async with self._gate:
+            name = trajectory_id(task.id, attempt, self.context.config.seed)
+            done = self._recall(name) if name in self._finished else await self._play(task, attempt, name)
+            if done is None:
+                self.paused += 1
+                return None
+            return await self._judged(task, done)
+
+    async def _play(self, task: Task, attempt: int, name: str) -> _Finished | None:
+        world = self.worlds[task.world]
+        events, snapshots = self._recorded(name)
+        started = time.monotonic()
+        host = SqlHost(world)
+
+        def commit(event: Event, snapshot: Snapshot | None) -> None:
+            body = {
+                "event": event.model_dump(mode="json"),
+                "snapshot": snapshot.model_dump(mode="json") if snapshot else None,
+            }
+            self.journal.append(name, event.index, json.dumps(body, ensure_ascii=False))
+
+        try:
+            episode = Episode(
+                task=task,
+                attempt=attempt,
+                seed=self.context.config.seed,
+                policy=self.players.policy(task, world, name, attempt),
+                user=self.players.user(task, world, name, attempt),
+                host=host,
+                limits=self.context.config.trajectories.limits,
+                versions=self.players.versions(world, __version__),
+                commit=commit,
+                done_before=events,
+                snapshots_before=snapshots,
+            )
+            trajectory = await episode.run()
+        finally:
+            await host.close()
+        if trajectory.end_reason is EndReason.PAUSED:
+            return None
+        seconds = time.monotonic() - started
+        summary = {
+            "trajectory": trajectory.replace(events=()).model_dump(mode="json"),
+            "first": next(iter(episode.snapshots.values())).model_dump(mode="json"),
+            "seconds": seconds,
+        }
+        self.journal.finish(name, json.dumps(summary, ensure_ascii=False))
+        return _Finished(trajectory, list(episode.snapshots.values()), seconds)
+
+    def _recorded(self, name: str) -> tuple[list[Event], dict[str, Snapshot]]:
+        bodies = [json.loads(text) for text in self.journal.events(name)]
+        events = [Event.model_validate(body["event"]) for body in bodies]
+        snapshots = [Snapshot.model_validate(body["snapshot"]) for body in bodies if body["snapshot"]]
+        return events, {one.ref: one for one in snapshots}
+
+    def _recall(self, name: str) -> _Finished:
+        summary = json.loads(self._finished[name])
+        events, snapshots = self._recorded(name)
+        trajectory = Trajectory.model_validate({**summary["trajectory"], "events": events})
+        first = Snapshot.model_validate(summary["first"])
+        return _Finished(trajectory, [first, *snapshots.values()], summary["seconds"])
+
+    async def _judged(self, task: Task, done: _Finished) -> Tables:
+        by_ref = {one.ref: one for one in done.snapshots}
+        last = next((e.after for e in reversed(done.trajectory.events) if e.after), done.snapshots[0].ref)
+        judgement = await judge(
+            task, done.trajectory, by_ref.get(last), self.worlds[task.world], self._judges
+        )
+        tally, trajectory = self.tally, done.trajectory
+        if judgement.value is Value.PASS:
+            tally.keep()
+        elif judgement.value is Value.FAIL:
+            tally.reject(
+                "judged failed", judgement.reason, subject=trajectory.id, owner=str(judgement.owner or "")
+            )
+        else:
+            tally.fail("unscored", judgement.reason, subject=trajectory.id, owner=str(judgement.owner or ""))
+        return trajectory_rows(trajectory, judgement, task, snapshots=done.snapshots, seconds=done.seconds)
