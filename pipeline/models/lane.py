@@ -19,6 +19,10 @@ _SUSPICIOUS = 3
 """So many different requests failing in a row, and as many as may be in flight, with none succeeding, point at the
 endpoint and not at a request."""
 
+_MEMORY = 0.1
+"""Weight of the newest call in the moving share of rejected calls. Where most are rejected, a Retry-After is for all of
+them; else for the one request that was told so."""
+
 
 class Lane:
     """Lets calls in as the limit allows. All methods belong to one event loop."""
@@ -37,6 +41,7 @@ class Lane:
         self._failing: set[int] = set()
         self._failing_since = 0.0
         self._suspicions = 0
+        self._rejected = 0.0
         self._proven_up = False
         self._down: EndpointDown | None = None
         self.probing = False
@@ -93,6 +98,7 @@ class Lane:
     def succeeded(self, started: float, *, pause: float, tokens: int) -> None:
         """A good answer. `tokens`: what was used beyond the estimate. Called before `leave`."""
         self._failing.clear()
+        self._rejected -= _MEMORY * self._rejected
         self._suspicions = 0
         self._proven_up = False
         self.adaptive.succeeded(started, self._clock(), saturated=self.in_flight >= self.limit)
@@ -114,7 +120,8 @@ class Lane:
         self._failing.add(request)
         if error.rule.slows:
             self.adaptive.rejected(started, now)
-            if error.retry_after and not self.adaptive.noise:
+            self._rejected += _MEMORY * (1.0 - self._rejected)
+            if error.retry_after and self._rejected > 0.5:
                 self._pause(error.retry_after)
         if self.suspected:
             self._suspicions += 1

@@ -48,11 +48,20 @@ def _no_constant(name: str) -> Json:
 
 
 def _first_value(text: str) -> Json:
+    """The first object or filled list in prose; never one that lies inside another that is broken or cut off."""
     decoder = json.JSONDecoder(parse_constant=_no_constant, strict=False)
     starts = [match.start() for match in re.finditer(r"[{\[]", text)][:_MOST_STARTS]
+    read_up_to = 0
     for start in starts:
+        if start < read_up_to:
+            continue
         try:
-            value, _ = decoder.raw_decode(text, start)
+            value, read_up_to = decoder.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
+                break
+            read_up_to = error.pos
+            continue
         except (ValueError, RecursionError):
             continue
         if isinstance(value, dict) or (isinstance(value, list) and value):

@@ -71,7 +71,6 @@ class Target:
         number, began = next(_NUMBERS), time.perf_counter()
         attempts, counted, way = 0, 0, self._structured
         while True:
-            self._ledger.check()
             attempts += 1
             try:
                 heard = await self._try(request, number, way)
@@ -105,6 +104,7 @@ class Target:
         started = await lane.enter(estimate)
         self._ledger.totals.in_flight += 1
         try:
+            self._ledger.check()
             async with self._shared.slot(request.model) if self._shared else nullcontext():
                 body = wire.body(_explained(request, structured), self.resolved, structured)
                 heard = await self._client.send(body)

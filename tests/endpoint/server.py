@@ -26,7 +26,7 @@ from aiohttp import web
 
 @dataclass(frozen=True)
 class Received:
-    """A request as it arrived. `number` counts chat requests from 0."""
+    """A request as it arrived. `number` counts requests from 0; header names are in lower case."""
 
     number: int
     path: str
@@ -173,7 +173,12 @@ class Endpoint:
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = json.loads(await request.read() or b"{}")
-        received = Received(len(self.calls), request.path, body, dict(request.headers))
+        received = Received(
+            len(self.calls),
+            request.path,
+            body,
+            {name.lower(): value for name, value in request.headers.items()},
+        )
         self.calls.append(received)
         self.in_flight += 1
         self.peak = max(self.peak, self.in_flight)

@@ -33,12 +33,19 @@ def cache_dir(tmp_path: Path) -> Path:
 
 
 def config_for(
-    endpoint: server.Endpoint, *, limits: Limits | None = None, repairs: int = 2, **model: object
+    endpoint: server.Endpoint,
+    *,
+    limits: Limits | None = None,
+    repairs: int = 2,
+    patient: bool = False,
+    **model: object,
 ) -> ModelsConfig:
-    """A configuration with one model, `m`, at the scripted endpoint; impatient."""
+    """A configuration with one model, `m`, at the scripted endpoint; impatient unless told otherwise."""
     at = Endpoint(
         base_url=endpoint.base_url, first_byte_timeout=1.0, answer_timeout=1.5, patience=1.0, attempts=3
     )
+    if patient:
+        at = Endpoint(base_url=endpoint.base_url)
     return ModelsConfig(
         endpoints={"default": at},
         models={"m": Model.model_validate({"name": "tiny", "price": Price(input=1.0, output=2.0), **model})},

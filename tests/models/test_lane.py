@@ -1,0 +1,202 @@
+"""Slots, pauses and the breaker, against real endpoints that come and go."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from pipeline.config.models import Endpoint, Limits, Model, ModelsConfig
+from pipeline.models import Budget, Models
+from pipeline.records import BudgetExceeded, ChatRequest, EndpointDown, Message, Outcome
+from tests.endpoint import server
+from tests.endpoint.server import Received, Reply, error, text
+from tests.models.conftest import Serve, config_for
+
+
+def ask(content: object) -> ChatRequest:
+    return ChatRequest(model="m", messages=(Message(role="user", content=str(content)),))
+
+
+async def test_no_more_calls_are_in_flight_than_allowed(serve: Serve, cache_dir: Path) -> None:
+    endpoint = serve(lambda received: text("hi", latency=0.02))
+    async with Models(config_for(endpoint, limits=Limits(concurrency=5)), cache_dir=cache_dir) as models:
+        await asyncio.gather(*(models.chat(ask(n)) for n in range(60)))
+    assert endpoint.peak == 5
+
+
+async def test_more_than_a_hundred_calls_can_be_in_flight(serve: Serve, cache_dir: Path) -> None:
+    endpoint = serve(lambda received: text("hi", latency=0.5))
+    config = config_for(endpoint, limits=Limits(concurrency=300), patient=True)
+    async with Models(config, cache_dir=cache_dir) as models:
+        await asyncio.gather(*(models.chat(ask(n)) for n in range(300)))
+    assert endpoint.peak > 150
+
+
+async def test_a_limit_can_be_shared_between_workers(serve: Serve, cache_dir: Path) -> None:
+    class Shared:
+        def __init__(self) -> None:
+            self.gate = asyncio.Semaphore(3)
+            self.names: set[str] = set()
+
+        @asynccontextmanager
+        async def slot(self, name: str) -> AsyncIterator[None]:
+            self.names.add(name)
+            async with self.gate:
+                yield
+
+    endpoint, shared = serve(lambda received: text("hi", latency=0.02)), Shared()
+    config = config_for(endpoint)
+    async with (
+        Models(config, cache_dir=cache_dir, shared=shared) as one,
+        Models(config, cache_dir=cache_dir, shared=shared) as two,
+    ):
+        await asyncio.gather(
+            *(models.chat(ask(n + 100 * k)) for n in range(20) for k, models in enumerate((one, two)))
+        )
+    assert endpoint.peak <= 3
+    assert shared.names == {"m"}
+
+
+async def test_when_most_are_told_to_wait_all_wait(serve: Serve, cache_dir: Path) -> None:
+    opened: list[float] = []
+
+    def script(received: Received) -> Reply:
+        opened.append(time.monotonic())
+        closed = opened[-1] - opened[0] < 0.6
+        return error(429, retry_after=0.6) if closed else text("hi")
+
+    endpoint = serve(script)
+    config = config_for(endpoint, limits=Limits(concurrency=4))
+    async with Models(config, cache_dir=cache_dir) as models:
+        answers = await asyncio.gather(*(models.chat(ask(n)) for n in range(100)))
+    assert {answer.outcome for answer in answers} == {Outcome.OK}
+    assert len(endpoint.calls) < 120
+
+
+async def test_an_announced_pause_is_kept(serve: Serve, cache_dir: Path) -> None:
+    spent = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "400ms"}
+    body = text("hi").body
+    endpoint = serve(lambda received: Reply(body, headers=spent if received.number == 0 else {}))
+    times: list[float] = []
+    async with Models(config_for(endpoint), cache_dir=cache_dir) as models:
+        for n in range(2):
+            await models.chat(ask(n))
+            times.append(time.monotonic())
+    assert times[1] - times[0] >= 0.39
+
+
+async def test_an_endpoint_that_stays_down_pauses_the_run_and_says_so(
+    serve: Serve, cache_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    endpoint = serve(lambda received: error(503))
+    async with Models(config_for(endpoint), cache_dir=cache_dir) as models:
+        found = await asyncio.gather(*(models.chat(ask(n)) for n in range(500)), return_exceptions=True)
+        with pytest.raises(EndpointDown):
+            await models.chat(ask("later"))
+    assert {type(error) for error in found} == {EndpointDown}
+    assert "resume" in str(found[0])
+    assert len(endpoint.calls) < 60
+    assert sum(record.levelno == logging.ERROR for record in caplog.records) == 1
+    assert models.ledger.rows == []
+    endpoint.script = lambda received: text("back")
+    async with Models(config_for(endpoint), cache_dir=cache_dir) as models:
+        assert (await models.chat(ask(0))).content == "back"
+
+
+@pytest.mark.parametrize("how", ["refused", "hang", "429 for one"])
+async def test_every_way_of_staying_down_is_noticed(how: str, serve: Serve, cache_dir: Path) -> None:
+    endpoint = serve(lambda received: error(429) if how == "429 for one" else Reply(fate="hang"))
+    config = config_for(endpoint)
+    at = {"first_byte_timeout": 0.2, "patience": 0.5}
+    if how == "refused":
+        with server.Endpoint(lambda received: "hi") as gone:
+            at["base_url"] = gone.base_url  # type: ignore[assignment]
+    default = config.endpoints["default"].model_copy(update=at)
+    config = config.model_copy(update={"endpoints": {"default": default}})
+    count = 1 if how == "429 for one" else 40
+    async with Models(config, cache_dir=cache_dir) as models:
+        found = await asyncio.gather(*(models.chat(ask(n)) for n in range(count)), return_exceptions=True)
+    assert {type(error) for error in found} == {EndpointDown}
+
+
+async def test_an_endpoint_that_comes_back_in_time_costs_nothing(serve: Serve, cache_dir: Path) -> None:
+    began = time.monotonic()
+    endpoint = serve(lambda received: error(500) if time.monotonic() - began < 0.5 else text("hi"))
+    async with Models(config_for(endpoint), cache_dir=cache_dir) as models:
+        answers = await asyncio.gather(*(models.chat(ask(n)) for n in range(100)))
+    assert {answer.outcome for answer in answers} == {Outcome.OK}
+    assert len(endpoint.calls) < 160
+
+
+async def test_poison_requests_at_the_end_do_not_take_the_endpoint_down(
+    serve: Serve, cache_dir: Path
+) -> None:
+    endpoint = serve(lambda received: error(500) if received.last.startswith("poison") else text("hi"))
+    config = config_for(endpoint, limits=Limits(start=3))
+    async with Models(config, cache_dir=cache_dir) as models:
+        answers = await asyncio.gather(*(models.chat(ask(f"poison {n}")) for n in range(8)))
+        fine = await models.chat(ask("fine"))
+    assert {answer.outcome for answer in answers} == {Outcome.FAILED}
+    assert fine.outcome is Outcome.OK
+    assert "ping" in {call.last for call in endpoint.calls}
+
+
+@pytest.mark.parametrize("budget", [Budget(max_cost=0.001), Budget(max_tokens=400), Budget(max_errors=3)])
+async def test_a_budget_stops_the_run_cleanly(budget: Budget, serve: Serve, cache_dir: Path) -> None:
+    bad = error(400, "no") if budget.max_errors is not None else text("hi", tokens=(50, 25))
+    endpoint = serve(lambda received: bad)
+    config = config_for(endpoint, limits=Limits(concurrency=2))
+    async with Models(config, cache_dir=cache_dir, budget=budget) as models:
+        found = await asyncio.gather(*(models.chat(ask(n)) for n in range(50)), return_exceptions=True)
+        stopped = [answer for answer in found if isinstance(answer, BudgetExceeded)]
+        assert "--max-" in str(stopped[0])
+        assert len(found) - len(stopped) == len(models.ledger.rows) == len(endpoint.calls)
+        assert 3 <= len(endpoint.calls) <= 12
+        assert "in flight" in models.progress()
+    raised = Budget(max_cost=1.0, spent=models.ledger.totals)
+    async with Models(config, cache_dir=cache_dir, budget=raised) as models:
+        await models.chat(ask(99))
+
+
+async def test_waiting_calls_can_be_cancelled(serve: Serve, cache_dir: Path) -> None:
+    endpoint = serve(lambda received: text("hi", latency=0.1))
+    async with Models(config_for(endpoint, limits=Limits(concurrency=2)), cache_dir=cache_dir) as models:
+        tasks = [asyncio.create_task(models.chat(ask(n))) for n in range(20)]
+        twin = asyncio.create_task(models.chat(ask(0)))
+        await asyncio.sleep(0.05)
+        for task in tasks[::2]:
+            task.cancel()
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        assert (await twin).content == "hi"
+        assert models.ledger.totals.in_flight == 0
+    assert sum(isinstance(answer, asyncio.CancelledError) for answer in found) == 10
+    assert endpoint.peak <= 4
+
+
+async def test_the_pace_in_requests_a_minute_is_kept(serve: Serve, cache_dir: Path) -> None:
+    endpoint = serve(lambda received: "hi")
+    config = config_for(endpoint, limits=Limits(rpm=600))
+    began = time.monotonic()
+    async with Models(config, cache_dir=cache_dir) as models:
+        await asyncio.gather(*(models.chat(ask(n)) for n in range(60)))
+    assert time.monotonic() - began >= 0.9
+
+
+def test_models_know_their_loop(cache_dir: Path) -> None:
+    config = ModelsConfig(
+        endpoints={"default": Endpoint(base_url="http://127.0.0.1:9/v1")}, models={"m": Model()}
+    )
+
+    async def enter() -> Models:
+        return await Models(config, cache_dir=cache_dir).__aenter__()
+
+    models = asyncio.run(enter())
+    with pytest.raises(RuntimeError, match="one event loop"):
+        asyncio.run(models.chat(ask(1)))
+    asyncio.run(models.__aexit__(None, None, None))
