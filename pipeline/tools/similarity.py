@@ -115,7 +115,7 @@ class Vectors:
 def _counts(tools: Sequence[ToolSpec]) -> sparse.csr_matrix:
     rows, columns, values = [], [], []
     for row, tool in enumerate(tools):
-        counted = Counter(zlib.crc32(word.encode("utf-8", "replace")) % _WIDTH for word in _text(tool))
+        counted = Counter(zlib.crc32(word.encode("utf-8", "replace")) % _WIDTH for word in tool_words(tool))
         rows += [row] * len(counted)
         columns += list(counted)
         values += [float(count) for count in counted.values()]
@@ -123,7 +123,7 @@ def _counts(tools: Sequence[ToolSpec]) -> sparse.csr_matrix:
     return sparse.csr_matrix((np.asarray(values, dtype=np.float32), (rows, columns)), shape=shape)
 
 
-def _text(tool: ToolSpec) -> list[str]:
+def tool_words(tool: ToolSpec) -> list[str]:
     """The words that say what a tool is about: its name counts thrice, argument names once."""
     arguments = " ".join(tool.input_schema.get("properties", {}))
     return words(tool.name) * 3 + words(tool.title) + words(tool.description)[:_MOST_WORDS] + words(arguments)
