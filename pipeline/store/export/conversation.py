@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pipeline.records import Failure, ToolCall, canonical_json
-from pipeline.store.rows import event_of
+from pipeline.records import Failure, canonical_json
 from pipeline.store.tables import Row
 
 
@@ -69,12 +68,40 @@ _CLUMSY = {
 """Failures that are the caller's own: such a turn is never taught."""
 
 
+@dataclass(slots=True)
+class _Step:
+    """The columns of an event that matter here; rows of shards were validated when they were written."""
+
+    index: int
+    role: str
+    content: str
+    reasoning: str
+    calls: list[dict[str, Any]]
+    call_id: str
+    name: str
+    ok: bool | None
+    error_code: str
+    fault: str | None
+    loss: bool
+    note: str
+
+
+_FIELDS = [field for field in _Step.__slots__ if field != "calls"]
+EVENT_COLUMNS = ("trajectory", *_Step.__slots__)
+"""The columns of `events` that `conversation` reads."""
+
+
+def _step(event: Row) -> _Step:
+    fields = {name: event[name] for name in _FIELDS}
+    return _Step(**fields, calls=json.loads(event["calls"]) if event["calls"] != "[]" else [])
+
+
 def conversation(row: Row, events: Sequence[Row], tools: str, about: dict[str, Any]) -> Conversation:
     """The conversation of a `trajectories` row and its `events` rows. Raises Unfit with the reason.
 
     Turns after the agent's last word are cut off: there is nothing to learn in a farewell that nobody answers.
     """
-    steps = [event_of(event) for event in sorted(events, key=lambda event: int(event["index"]))]
+    steps = [_step(event) for event in sorted(events, key=lambda event: int(event["index"]))]
     while steps and steps[-1].role == "user":
         steps.pop()
     if [step.role for step in steps[:2]] != ["system", "user"]:
@@ -97,11 +124,11 @@ def conversation(row: Row, events: Sequence[Row], tools: str, about: dict[str, A
             raise Unfit("a call without an answer", f"event {step.index}")
         calls = []
         for call in step.calls:
-            if call.id in waiting:
+            if call["id"] in waiting:
                 raise Unfit("two parallel calls of one id", f"event {step.index}")
             # Ids repeat over turns with some endpoints; a trainer's template may pair them up wrongly.
-            waiting[call.id] = f"call_{shown:04d}"
-            calls.append(_spoken(waiting[call.id], call))
+            waiting[call["id"]] = f"call_{shown:04d}"
+            calls.append(_spoken(waiting[call["id"]], call))
             shown += 1
         learn = step.role == "assistant" and step.loss and not _masked(steps, position, planted)
         empty = not step.content.strip() and not calls
@@ -120,7 +147,7 @@ def conversation(row: Row, events: Sequence[Row], tools: str, about: dict[str, A
     return Conversation(row["id"], tuple(turns), tools, about)
 
 
-def _masked(steps: Sequence[Any], position: int, planted: set[str]) -> bool:
+def _masked(steps: Sequence[_Step], position: int, planted: set[str]) -> bool:
     """Whether an assistant turn is a slip: planted, malformed, or put right before the user spoke again.
 
     A call that met an injected fault is no slip: calling was right, and so is calling again. Nor is a refusal by the
@@ -135,7 +162,7 @@ def _masked(steps: Sequence[Any], position: int, planted: set[str]) -> bool:
         if other.role != "tool":
             break
         answers.append(other)
-    failed = [answer for answer in answers if answer.ok is False and answer.fault is None]
+    failed = [answer for answer in answers if answer.ok is False and not answer.fault]
     if any(answer.error_code in _CLUMSY for answer in failed):
         return True
     before_user = []
@@ -147,12 +174,13 @@ def _masked(steps: Sequence[Any], position: int, planted: set[str]) -> bool:
     return any(answer.name in mended for answer in failed)
 
 
-def _spoken(call_id: str, call: ToolCall) -> SpokenCall:
+def _spoken(call_id: str, call: dict[str, Any]) -> SpokenCall:
     """The call with the arguments as the agent wrote them. Text that is no JSON object is kept under one key."""
-    if call.arguments is None:
-        return SpokenCall(call_id, call.name, canonical_json({"_invalid": call.raw}))
+    raw, arguments = call["raw"], call["arguments"]
+    if arguments is None:
+        return SpokenCall(call_id, call["name"], canonical_json({"_invalid": raw}))
     try:
-        as_written = json.loads(call.raw) == call.arguments
+        as_written = json.loads(raw) == arguments
     except ValueError:
         as_written = False
-    return SpokenCall(call_id, call.name, call.raw.strip() if as_written else canonical_json(call.arguments))
+    return SpokenCall(call_id, call["name"], raw.strip() if as_written else canonical_json(arguments))

@@ -16,7 +16,7 @@ from pipeline.config.publish import PublishSection
 from pipeline.records import canonical_json
 from pipeline.store.export.against import Benchmarks, Hit
 from pipeline.store.export.candidates import Candidate, Unit
-from pipeline.store.export.conversation import Conversation, Unfit, conversation
+from pipeline.store.export.conversation import EVENT_COLUMNS, Conversation, Unfit, conversation
 from pipeline.store.export.formats import FORMATS, json_line, preference_row
 from pipeline.store.export.rendering import verify
 from pipeline.store.export.scrub import contacts, scrub, scrub_text
@@ -154,7 +154,7 @@ class _Unit:
             row["id"]: (row["tools"], row["sources"]) for row in read_rows(folder / "toolsets.parquet")
         }
         self.events: dict[str, list[Row]] = defaultdict(list)
-        for event in read_rows(folder / "events.parquet"):
+        for event in read_rows(folder / "events.parquet", EVENT_COLUMNS):
             if event["trajectory"] in ids:
                 self.events[event["trajectory"]].append(event)
 

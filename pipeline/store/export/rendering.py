@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 import jinja2.ext
@@ -28,8 +28,7 @@ _OPEN, _CLOSE = "\ufdd0", "\ufdd1"
 """Non-characters of Unicode that mark the spans while rendering; a text that contains them is refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(NamedTuple):
     """A message as found in rendered text. `calls` are (name, arguments) pairs."""
 
     role: str
@@ -51,20 +50,25 @@ class _Generation(jinja2.ext.Extension):
 
     tags = {"generation"}
 
-    def parse(self, parser: jinja2.parser.Parser) -> jinja2.nodes.Node:
+    def parse(self, parser: jinja2.parser.Parser) -> list[jinja2.nodes.Node]:
         line = next(parser.stream).lineno
         body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
-        call = self.call_method("_mark")
-        return jinja2.nodes.CallBlock(call, [], [], body).set_lineno(line)
-
-    def _mark(self, caller: Callable[[], str]) -> str:
-        return f"{_OPEN}{caller()}{_CLOSE}"
+        begin, end = (
+            jinja2.nodes.Output([jinja2.nodes.TemplateData(mark)], lineno=line) for mark in (_OPEN, _CLOSE)
+        )
+        return [begin, *body, end]
 
 
 class _Once(dict[str, Any]):
-    """A tool whose JSON text is made once, since thousands of rows show the same."""
+    """An object whose JSON text is made once, since several templates and thousands of rows show the same."""
 
     text: str
+
+    @classmethod
+    def of(cls, value: dict[str, Any]) -> _Once:
+        once = cls(value)
+        once.text = json.dumps(value, ensure_ascii=False)
+        return once
 
 
 def _to_json(value: Any) -> str:
@@ -73,12 +77,7 @@ def _to_json(value: Any) -> str:
 
 @lru_cache(maxsize=64)
 def _tools(text: str) -> tuple[_Once, ...]:
-    tools = []
-    for tool in json.loads(text):
-        once = _Once(tool)
-        once.text = json.dumps(tool, ensure_ascii=False)
-        tools.append(once)
-    return tuple(tools)
+    return tuple(_Once.of(tool) for tool in json.loads(text))
 
 
 @lru_cache(maxsize=8)
@@ -116,7 +115,7 @@ def template_messages(turns: Sequence[Turn]) -> list[dict[str, Any]]:
 
 
 def _function(name: str, arguments: str) -> dict[str, Any]:
-    return {"name": name, "arguments": json.loads(arguments)}
+    return {"name": name, "arguments": _Once.of(json.loads(arguments))}
 
 
 def render(name: str, row: Conversation, messages: list[dict[str, Any]] | None = None) -> Rendered:
@@ -142,20 +141,24 @@ def verify(row: Conversation, templates: Sequence[str]) -> None:
         if any(mark in text for mark in (_OPEN, _CLOSE) for text in (turn.content, turn.reasoning)):
             raise Unfit("holds a character that is none", f"event {turn.event}")
     messages = template_messages(row.turns)
+    expected = [_expected(turn, message) for turn, message in zip(row.turns, messages, strict=True)]
+    unthinking = [read._replace(reasoning="") for read in expected] if _reasons(row) else expected
     for name in templates:
         rendered = render(name, row, messages)
         try:
-            found = _READERS[name](rendered.text)
+            _compare(name, row, rendered, expected if name in _REASONING else unthinking)
         except (ValueError, KeyError, TypeError) as error:
             raise Unfit("cannot be read back from a chat template", f"{name}: {error}") from error
-        _compare(name, row, messages, rendered, found)
 
 
-def _compare(
-    name: str, row: Conversation, messages: list[dict[str, Any]], rendered: Rendered, found: list[Read]
-) -> None:
-    expected = [_expected(turn, message, name) for turn, message in zip(row.turns, messages, strict=True)]
-    found = [Read("system", expected[0].content), *found[1:]] if _system_agrees(found, row) else found
+def _reasons(row: Conversation) -> bool:
+    return any(turn.reasoning for turn in row.turns)
+
+
+def _compare(name: str, row: Conversation, rendered: Rendered, expected: list[Read]) -> None:
+    found = _READERS[name](rendered.text)
+    if _system_agrees(found, row):
+        found[0] = expected[0]
     if len(found) != len(expected):
         raise Unfit(
             "reads back otherwise from a chat template", f"{name}: {len(found)} messages for {len(expected)}"
@@ -163,15 +166,15 @@ def _compare(
     for turn, wanted, got in zip(row.turns, expected, found, strict=True):
         if got != wanted:
             raise Unfit("reads back otherwise from a chat template", f"{name}, event {turn.event}")
-    assistants = [read for read in expected if read.role == "assistant"]
-    spoken = [_span_reader(name)(rendered.text[start:end]) for start, end in rendered.spans]
-    if spoken != assistants:
+    reader = _SPAN_READERS[name]
+    spoken = [reader(rendered.text[start:end]) for start, end in rendered.spans]
+    if spoken != [read for read in expected if read.role == "assistant"]:
         raise Unfit("the mask's spans are not the agent's turns", name)
 
 
-def _expected(turn: Turn, message: dict[str, Any], template: str) -> Read:
+def _expected(turn: Turn, message: dict[str, Any]) -> Read:
     calls = tuple((call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"])
-    return Read(turn.role, turn.content, calls, turn.reasoning if template == "reasoning" else "")
+    return Read(turn.role, turn.content, calls, turn.reasoning)
 
 
 def _system_agrees(found: list[Read], row: Conversation) -> bool:
@@ -185,6 +188,10 @@ def _system_agrees(found: list[Read], row: Conversation) -> bool:
 # -- readers: from rendered text to messages, by control tokens alone ---------------------------------------------
 
 
+_loads = lru_cache(maxsize=256)(json.loads)
+"""Spans are read a second time, and templates of one family hold the same text."""
+
+
 def _calls_in_tags(body: str) -> tuple[str, tuple[tuple[str, Any], ...]]:
     text, *tagged = body.split("<tool_call>\n")
     calls = []
@@ -192,7 +199,7 @@ def _calls_in_tags(body: str) -> tuple[str, tuple[tuple[str, Any], ...]]:
         inside, closing, rest = part.partition("\n</tool_call>")
         if not closing or rest.strip():
             raise ValueError("a call is not closed")
-        call = json.loads(inside)
+        call = _loads(inside)
         calls.append((call["name"], call["arguments"]))
     return (text.removesuffix("\n") if calls else text), tuple(calls)
 
@@ -214,16 +221,8 @@ def _assistant_reasoning(body: str) -> Read:
 
 def _assistant_llama3(body: str) -> Read:
     content, *tagged = body.removesuffix("<|eot_id|>").removesuffix("<|eom_id|>").split("<|python_tag|>")
-    calls = [json.loads(part) for part in tagged]
+    calls = [_loads(part) for part in tagged]
     return Read("assistant", content, tuple((call["name"], call["parameters"]) for call in calls))
-
-
-def _span_reader(template: str) -> Callable[[str], Read]:
-    return {
-        "hermes": _assistant_hermes,
-        "llama3": _assistant_llama3,
-        "reasoning": _assistant_reasoning,
-    }[template]
 
 
 def _chatml(text: str) -> list[tuple[str, str]]:
@@ -278,3 +277,10 @@ _READERS: dict[str, Callable[[str], list[Read]]] = {
     "llama3": _read_llama3,
     "reasoning": _read_reasoning,
 }
+_SPAN_READERS: dict[str, Callable[[str], Read]] = {
+    "hermes": _assistant_hermes,
+    "llama3": _assistant_llama3,
+    "reasoning": _assistant_reasoning,
+}
+_REASONING = {"reasoning"}
+"""Templates that show what the agent thought."""

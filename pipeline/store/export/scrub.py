@@ -27,13 +27,18 @@ _FURTHER = {
     "Model Provider Key": r"\bsk-[A-Za-z0-9_-]{32,}\b",
 }
 """What the library has no detector for, or sees only the first line of."""
-_MAY_HOLD_SECRET = re.compile(r"[A-Za-z0-9_/+=.-]{16,}|-----BEGIN|://[^/\s]+@")
+_SUSPECT = re.compile(r"[A-Za-z0-9_/+=.-]{16,}|-----BEGIN [\s\S]*|://[^/\s]+@")
+_BEFORE, _AFTER = 80, 8
+"""Detectors are slow on long texts, so they see the surroundings of suspects only: what is long and has a digit."""
 _EMAIL = re.compile(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b")
 _RESERVED_MAIL = re.compile(
     r"@(?:[a-z0-9-]+\.)*(?:example\.(?:com|org|net|edu)|[a-z0-9-]+\.(?:example|test|invalid|localhost))$",
     re.I,
 )
-_PHONE = re.compile(r"(?<![\w.])(?:\+\d[\d ().-]{6,18}\d|\(\d{3}\) ?\d{3}-\d{4}|\d{3}-\d{3}-\d{4})(?![\w-])")
+_PHONES = tuple(
+    re.compile(pattern + r"(?![\w-])")
+    for pattern in (r"\+\d[\d ().-]{6,18}\d", r"\(\d{3}\) ?\d{3}-\d{4}", r"\d{3}-\d{3}-\d{4}")
+)
 
 
 @lru_cache(maxsize=1)
@@ -47,7 +52,15 @@ def _detectors() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 def contacts(text: str) -> set[str]:
     """E-mail addresses and phone numbers in a text, in the form in which they are compared."""
-    return {_normal(match.group()) for pattern in (_EMAIL, _PHONE) for match in pattern.finditer(text)}
+    return {_normal(each) for each in (*_EMAIL.findall(text), *_phones(text))}
+
+
+def _phones(text: str) -> Iterator[str]:
+    for pattern in _PHONES:
+        for match in pattern.finditer(text):
+            before = text[match.start() - 1 : match.start()]
+            if not (before.isalnum() or (before in ("_", ".", "-", "+") and before)):
+                yield match.group()
 
 
 def _normal(contact: str) -> str:
@@ -55,21 +68,24 @@ def _normal(contact: str) -> str:
 
 
 def _secrets(text: str) -> Iterator[tuple[str, str]]:
-    if not _MAY_HOLD_SECRET.search(text):
-        return
-    for name, pattern in _detectors():
-        for match in pattern.finditer(text):
-            groups = [group for group in match.groups() if group]
-            yield name, max(groups, key=len) if groups else match.group()
+    for suspect in _SUSPECT.finditer(text):
+        found = suspect.group()
+        if not (any(map(str.isdigit, found)) or found[0] in "-:"):
+            continue
+        around = text[max(0, suspect.start() - _BEFORE) : suspect.end() + _AFTER]
+        for name, pattern in _detectors():
+            for match in pattern.finditer(around):
+                groups = [group for group in match.groups() if group]
+                yield name, max(groups, key=len) if groups else match.group()
 
 
 def _foreign_contacts(text: str, own: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
     for match in _EMAIL.finditer(text):
         if not _RESERVED_MAIL.search(match.group()) and not own(_normal(match.group())):
             yield "e-mail address", match.group()
-    for match in _PHONE.finditer(text):
-        if _is_phone(match.group()) and not own(_normal(match.group())):
-            yield "phone number", match.group()
+    for phone in _phones(text):
+        if _is_phone(phone) and not own(_normal(phone)):
+            yield "phone number", phone
 
 
 @lru_cache(maxsize=4096)
@@ -95,12 +111,19 @@ def scrub(row: Conversation, own: Callable[[str], bool]) -> tuple[Conversation, 
     `own(contact)` says whether a contact, as `contacts` gives it, is the world's own.
     """
     counts: Counter[str] = Counter()
+    # Most rows hold nothing of the kind, and one look at all texts together says so.
+    together = "\n".join(text for turn in row.turns for text in _texts(turn) if text)
+    if next(_secrets(together), None) is None and next(_foreign_contacts(together, own), None) is None:
+        return row, counts
 
     def clean(text: str) -> str:
         return scrub_text(text, own, counts) if text else text
 
-    turns = [_cleaned(turn, clean) for turn in row.turns]
-    return (row.with_turns(turns), counts) if counts else (row, counts)
+    return row.with_turns([_cleaned(turn, clean) for turn in row.turns]), counts
+
+
+def _texts(turn: Turn) -> tuple[str, ...]:
+    return turn.content, turn.reasoning, *(call.arguments for call in turn.calls)
 
 
 def _cleaned(turn: Turn, clean: Callable[[str], str]) -> Turn:

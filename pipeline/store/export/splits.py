@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -52,11 +53,16 @@ def assign(groups: Sequence[str], shares: Mapping[str, float], seed: int) -> dic
     return splits
 
 
+@lru_cache(maxsize=1)
+def _empty() -> MinHash:
+    return MinHash(num_perm=_HASHES, hashfunc=xxhash.xxh32_intdigest)
+
+
 def signature(text: str) -> Signature:
     """MinHash signature (64 values, uint32) of the word 5-grams of a text, case and spacing aside."""
     words = text.casefold().split()
     grams = {" ".join(words[i : i + 5]) for i in range(max(1, len(words) - 4))}
-    hashed = MinHash(num_perm=_HASHES, hashfunc=xxhash.xxh32_intdigest)
+    hashed = _empty().copy()
     hashed.update_batch([gram.encode("utf-8", "surrogatepass") for gram in sorted(grams)])
     return np.asarray(hashed.digest(), dtype=np.uint32)
 

@@ -19,6 +19,8 @@ ORDER = "_order"
 """A column of 63-bit numbers by which rows are shuffled; it is not written."""
 _ROW_GROUP = 1000
 _BUCKET_ROWS = 2048
+_REPEATED = ("tools", "sources")
+"""Long texts that many rows share; in the buckets each stands once."""
 
 
 @contextmanager
@@ -59,27 +61,31 @@ class SplitFiles:
     def __init__(self, folder: Path, split: str, schema: pa.Schema, expected: int, shard_bytes: int) -> None:
         self._folder = folder
         self._split = split
-        self._schema = schema.append(pa.field(ORDER, pa.int64()))
+        self._schema = schema
         self._buckets = max(1, -(-expected // _BUCKET_ROWS))
         self._shard_bytes = shard_bytes
-        self._sinks: dict[int, pa.ipc.RecordBatchFileWriter] = {}
+        self._sinks: dict[int, pa.ipc.RecordBatchStreamWriter] = {}
         self.rows = 0
         self.files: list[Path] = []
 
     def add(self, data: pa.Table) -> None:
         """Takes rows with the split's columns and ORDER."""
         self.rows += data.num_rows
+        for name in _REPEATED:
+            if name in data.column_names:
+                place = data.column_names.index(name)
+                data = data.set_column(place, name, data.column(name).dictionary_encode())
         order = data.column(ORDER).to_numpy()
         owners = (order >> 31) * self._buckets >> 32
         for bucket in sorted(set(owners.tolist())):
             part = data if self._buckets == 1 else data.filter(pa.array(owners == bucket))
-            self._sink(int(bucket)).write_table(part)
+            self._sink(int(bucket), part.schema).write_table(part)
 
-    def _sink(self, bucket: int) -> pa.ipc.RecordBatchFileWriter:
+    def _sink(self, bucket: int, schema: pa.Schema) -> pa.ipc.RecordBatchStreamWriter:
         if bucket not in self._sinks:
             options = pa.ipc.IpcWriteOptions(compression="lz4")
             path = str(self._bucket_path(bucket))
-            self._sinks[bucket] = pa.ipc.new_file(path, self._schema, options=options)
+            self._sinks[bucket] = pa.ipc.new_stream(path, schema, options=options)
         return self._sinks[bucket]
 
     def _bucket_path(self, bucket: int) -> Path:
@@ -90,13 +96,12 @@ class SplitFiles:
         parts: list[Path] = []
         writer: pq.ParquetWriter | None = None
         file: IO[bytes] | None = None
-        schema = self._schema.remove(len(self._schema) - 1)
         try:
             for data in self._sorted_buckets():
                 if writer is None:
                     parts.append(self._folder / f".{self._split}-{len(parts):05d}.parquet")
                     file = parts[-1].open("wb")
-                    writer = pq.ParquetWriter(file, schema, compression="zstd", compression_level=3)
+                    writer = pq.ParquetWriter(file, self._schema, compression="zstd", compression_level=3)
                 writer.write_table(data, row_group_size=_ROW_GROUP)
                 assert file is not None
                 if self._is_full(file):
@@ -123,9 +128,9 @@ class SplitFiles:
             self._sinks.pop(bucket).close()
             path = self._bucket_path(bucket)
             with pa.memory_map(str(path)) as source:
-                data = pa.ipc.open_file(source).read_all()
+                data = pa.ipc.open_stream(source).read_all().unify_dictionaries()
             path.unlink()
-            yield data.sort_by(ORDER).drop_columns([ORDER])
+            yield data.sort_by(ORDER).drop_columns([ORDER]).cast(self._schema)
 
 
 class SplitLines(SplitFiles):
