@@ -13,9 +13,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import random
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -227,21 +227,20 @@ def main() -> None:
     """Serve fixed answers; prints the base URL, ends with standard input, prints counts as JSON."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--latency", type=float, default=0.2)
-    parser.add_argument(
-        "--rejected", type=float, default=0.0, help="share of answers that are 429, spread evenly"
-    )
+    parser.add_argument("--rejected", type=float, default=0.0, help="share of calls that meet 429, at random")
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     answer = text("A fixed answer of a few words.", latency=options.latency)
     refusal = error(429, "slow down")
 
+    numbers = random.Random(options.seed)
+
     def script(received: Received) -> Reply:
-        rejected = int((received.number + 1) * options.rejected) > int(received.number * options.rejected)
-        return refusal if rejected else answer
+        return refusal if numbers.random() < options.rejected else answer
 
     with Endpoint(script) as endpoint:
         print(endpoint.base_url, flush=True)
-        for _ in sys.stdin:
-            time.sleep(0)
+        sys.stdin.read()
         print(json.dumps({"calls": len(endpoint.calls), "served": endpoint.served, "peak": endpoint.peak}))
 
 

@@ -1,0 +1,32 @@
+"""`pipeline.models` with everything on: cache, ledger, limits, retries. The fourth argument: fixed, adaptive or cache:DIR."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from measure import arguments, prompts, report
+
+from pipeline.config.models import Endpoint, Limits, Model, ModelsConfig
+from pipeline.models import Models
+from pipeline.records import ChatRequest, Message, Outcome
+
+URL, COUNT, CONCURRENCY, HOW = arguments()
+
+
+async def main(folder: Path) -> int:
+    limits = Limits(most=CONCURRENCY) if HOW == "adaptive" else Limits(concurrency=CONCURRENCY)
+    config = ModelsConfig(endpoints={"default": Endpoint(base_url=URL)}, models={"m": Model()}, limits=limits)
+    async with Models(config, cache_dir=folder) as models:
+        answers = await asyncio.gather(
+            *(
+                models.chat(ChatRequest(model="m", messages=(Message(role="user", content=prompt),)))
+                for prompt in prompts(COUNT)
+            )
+        )
+        assert len(models.ledger.rows) == COUNT
+    return sum(answer.outcome is Outcome.OK for answer in answers)
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    cache = Path(HOW.removeprefix("cache:")) if HOW.startswith("cache:") else Path(scratch)
+    report(lambda: asyncio.run(main(cache)))
