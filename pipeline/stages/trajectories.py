@@ -14,7 +14,7 @@ from pipeline.rollout.episode import Episode
 from pipeline.stages.context import Context, Tally, call_rows
 from pipeline.stages.players import Players
 from pipeline.stages.worlds import read_worlds
-from pipeline.store import Journal, Row, Tables, gather, trajectory_rows
+from pipeline.store import Journal, Tables, gather, trajectory_rows
 from pipeline.worlds.sql import SqlHost
 
 STAGE = "trajectories"
@@ -52,30 +52,13 @@ async def trajectories_unit(context: Context, number: int) -> bool:
             calls = call_rows(models.ledger.drain())
             unit.tally.tokens = sum(row["tokens_in"] + row["tokens_out"] for row in calls)
             unit.tally.cost = sum(row["cost"] for row in calls)
-    context.folder.write_shard(
-        STAGE, number, gather([*(_once(parts)), {"model_calls": calls}, unit.tally.tables()])
-    )
+    context.folder.write_shard(STAGE, number, gather([*parts, {"model_calls": calls}, unit.tally.tables()]))
     return True
 
 
 def _read_tasks(context: Context, ids: set[str]) -> dict[str, Task]:
     rows = context.folder.rows("tasks", columns=("id", "record"))
     return {row["id"]: Task.model_validate_json(row["record"]) for row in rows if row["id"] in ids}
-
-
-def _once(parts: list[Tables]) -> list[Tables]:
-    """Content-addressed rows only once per unit."""
-    seen: set[tuple[str, str]] = set()
-    for part in parts:
-        for table, key in (("snapshots", "ref"), ("toolsets", "id")):
-            kept: list[Row] = []
-            for row in part.get(table, []):
-                if (table, row[key]) not in seen:
-                    seen.add((table, row[key]))
-                    kept.append(row)
-            if table in part:
-                part[table] = kept
-    return parts
 
 
 class _Unit:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.assets import asset
+from pipeline.config import Config
 from pipeline.records import ConfigError, World, WorldError
 from pipeline.stages.context import Context, Tally
 from pipeline.store import domain_row, gather, tool_row, world_row
@@ -14,9 +15,9 @@ from pipeline.worlds.load import load_world
 STAGE = "worlds"
 
 
-def world_files(context: Context) -> list[Path]:
+def world_files(config: Config) -> list[Path]:
     """The world files of the configuration. Raises ConfigError for a path that is not there."""
-    paths = context.config.worlds.paths or (asset("tools_repo/worlds"),)
+    paths = config.worlds.paths or (asset("tools_repo/worlds"),)
     found: list[Path] = []
     for path in paths:
         if not path.exists():
@@ -32,7 +33,7 @@ async def worlds_unit(context: Context, number: int) -> None:
     tally = Tally(STAGE)
     parts = []
     only = set(context.config.worlds.only)
-    for path in world_files(context):
+    for path in world_files(context.config):
         try:
             world = load_world(path)
         except WorldError as error:

@@ -1,0 +1,226 @@
+"""Commands that make data: init, validate, run, resume, status, preview, demo, doctor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pipeline.cli.options import ConfigOption, DataOption, JsonOption, data_dir, flag_config
+
+if TYPE_CHECKING:
+    from pipeline.config import Config
+    from pipeline.store import RunFolder
+
+
+def register(app: typer.Typer) -> None:
+    for command in (init, validate, run, resume, status, preview, demo, doctor):
+        app.command()(command)
+
+
+def init(folder: Annotated[Path, typer.Argument(help="Where to write it.")] = Path(".")) -> None:
+    """Writes a commented configuration, tracemill.yaml."""
+    from pipeline.config.template import commented
+    from pipeline.records.errors import ConfigError
+
+    target = folder / "tracemill.yaml"
+    if target.exists():
+        raise ConfigError(f"{target} exists already.", way_out="Remove it or name another folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    target.write_text(commented(), encoding="utf-8")
+    typer.echo(
+        f"{target}\nCheck it: tracemill validate {target}\nRun it:   tracemill run all --config {target}"
+    )
+
+
+def validate(config: Annotated[Path, typer.Argument(help="Configuration file.")]) -> None:
+    """Checks a configuration without the network."""
+    from pipeline.config import load_config
+    from pipeline.stages.units import stages_of
+    from pipeline.stages.worlds import world_files
+
+    loaded = load_config(config)
+    for name in {*loaded.roles.values(), *loaded.judging.judges} - {"teacher"}:
+        loaded.resolve(name)
+    files = world_files(loaded)
+    stages_of("all", loaded)
+    typer.echo(f"{config} is fine: {len(files)} world files, roles {_roles(loaded)}.")
+
+
+def _roles(config: Config) -> str:
+    played = {role: name for role, name in config.roles.items() if name != "teacher"}
+    return ", ".join(f"{role}={name}" for role, name in played.items()) or "all played by the teacher"
+
+
+def run(
+    flow: Annotated[str, typer.Argument(help="tools, tasks, trajectories, code, rephrase or all.")],
+    config: ConfigOption = None,
+    run: Annotated[
+        str | None, typer.Option("--run", help="Name of the run. [default: a readable unique one]")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Equal seeds give equal data.")] = None,
+    count: Annotated[int | None, typer.Option(help="How many tasks to make.")] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(help="ROLE=NAME or ROLE=NAME@BASE_URL; several times.")
+    ] = None,
+    max_cost: Annotated[float | None, typer.Option(help="Stop cleanly at this cost.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Stop cleanly at so many tokens.")] = None,
+    max_errors: Annotated[
+        int | None, typer.Option(help="Stop cleanly at so many failed model calls.")
+    ] = None,
+    resume_paused: Annotated[bool, typer.Option(help="Go on with the paused episodes of --run.")] = False,
+    mcp: Annotated[Path | None, typer.Option(help="tools: servers in the mcpServers form.")] = None,
+    mcp_dump: Annotated[list[Path] | None, typer.Option(help="tools: saved tools/list answers.")] = None,
+    evolve: Annotated[int | None, typer.Option(help="tools: how many evolved tools to make.")] = None,
+    tasks: Annotated[list[Path] | None, typer.Option(help="code: task files or folders.")] = None,
+    input: Annotated[list[Path] | None, typer.Option("--input", help="rephrase: documents.")] = None,
+    data: DataOption = None,
+) -> None:
+    """Runs a flow and everything it needs, as one run."""
+    from pipeline.records.errors import ConfigError
+    from pipeline.stages.units import stages_of
+    from pipeline.store import RunFolder
+
+    if resume_paused:
+        if run is None:
+            raise ConfigError(
+                "--resume-paused needs --run NAME.", way_out="`tracemill status` lists the runs."
+            )
+        _finish(RunFolder.open(data_dir(data), run))
+        return
+    flags: dict[str, Any] = {
+        "seed": seed,
+        "tasks.count": count,
+        "run.max_cost": max_cost,
+        "run.max_tokens": max_tokens,
+        "run.max_errors": max_errors,
+        "tools.ingest.servers": str(mcp.resolve()) if mcp else None,
+        "tools.ingest.dumps": [str(path.resolve()) for path in mcp_dump] if mcp_dump else None,
+        "evolve.tools": evolve,
+        "evolve.mcp": True if mcp or (flow == "tools" and not mcp_dump and evolve is None) else None,
+        "code.tasks": [str(path.resolve()) for path in tasks] if tasks else None,
+        "rephrase.inputs": [str(path.resolve()) for path in input] if input else None,
+        "data": str(data) if data else None,
+    }
+    loaded = flag_config(config, flags, model)
+    stages_of(flow, loaded)
+    folder = RunFolder.create(loaded.data, run, flow, loaded.seed, loaded.to_yaml(), version=_version())
+    _finish(folder)
+
+
+def _version() -> str:
+    from pipeline import __version__
+
+    return __version__
+
+
+def _finish(folder: RunFolder) -> None:
+    """Executes what is left and says where it stands. A paused run exits with 3."""
+    from flows.execute import execute
+    from pipeline.cli.progress import progress_line, watching
+
+    typer.echo(f"run {folder.name} in {folder.path}", err=True)
+    reason = execute(folder, watching)
+    if reason:
+        typer.echo(f"paused: {reason} Go on with: tracemill resume {folder.name}", err=True)
+        raise typer.Exit(3)
+    typer.echo(progress_line(folder))
+
+
+def resume(
+    run: Annotated[str, typer.Argument(help="Name of the run.")],
+    data: DataOption = None,
+) -> None:
+    """Finishes a run that was killed, interrupted, paused or failed: nothing lost, nothing done twice."""
+    from pipeline.store import RunFolder
+
+    _finish(RunFolder.open(data_dir(data), run))
+
+
+def status(
+    run: Annotated[str | None, typer.Argument(help="Name of a run; without it all runs.")] = None,
+    json: JsonOption = False,
+    data: DataOption = None,
+) -> None:
+    """Where runs stand."""
+    import json as json_module
+
+    from pipeline.cli.progress import progress_line
+    from pipeline.store import RunFolder, names
+
+    folder = data_dir(data)
+    rows = []
+    for name in [run] if run else names(folder):
+        opened = RunFolder.open(folder, name)
+        state = opened.status
+        if state == "running" and not opened.holder():
+            state = "killed"
+        rows.append(
+            {
+                "run": name,
+                "flow": opened.flow,
+                "seed": opened.seed,
+                "status": state,
+                "progress": progress_line(opened),
+            }
+        )
+    if json:
+        typer.echo(json_module.dumps(rows, indent=2))
+    else:
+        for row in rows:
+            typer.echo(f"{row['status']:<12} {row['progress']}")
+
+
+def preview(
+    flow: Annotated[str, typer.Argument(help="tools, tasks or trajectories.")],
+    n: Annotated[int, typer.Option("-n", help="How many records.")] = 3,
+    config: ConfigOption = None,
+    model: Annotated[list[str] | None, typer.Option(help="ROLE=NAME.")] = None,
+) -> None:
+    """A few full records, nothing stored."""
+    import asyncio
+
+    from pipeline.report.preview import preview_records
+
+    loaded = flag_config(config, {}, model)
+    for text in asyncio.run(preview_records(loaded, flow, n)):
+        typer.echo(text)
+        typer.echo("")
+
+
+def demo(
+    count: Annotated[int, typer.Option(help="Tasks.")] = 240,
+    data: DataOption = None,
+) -> None:
+    """Tools, tasks, trajectories, judging and a dataset, with the teacher playing every role."""
+    from flows.execute import execute
+    from pipeline.cli.demo import summary
+    from pipeline.cli.progress import watching
+    from pipeline.store import RunFolder
+    from pipeline.store.export import export
+
+    loaded = flag_config(None, {"tasks.count": count, "data": str(data) if data else None})
+    folder = RunFolder.create(
+        loaded.data, None, "trajectories", loaded.seed, loaded.to_yaml(), version=_version()
+    )
+    execute(folder, watching)
+    out = loaded.data / "exports" / folder.name
+    report = export([folder], "chat", out, settings=loaded.publish, seed=loaded.seed)
+    typer.echo(summary(folder, out, report))
+
+
+def doctor(json: JsonOption = False) -> None:
+    """Says what works, what is missing, and the command that mends it."""
+    import json as json_module
+
+    from pipeline.cli.health import examine
+
+    findings = examine()
+    if json:
+        typer.echo(json_module.dumps([finding.as_json() for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            typer.echo(finding.line())
+    if any(finding.needed and not finding.ok for finding in findings):
+        raise typer.Exit(1)

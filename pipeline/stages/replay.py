@@ -1,0 +1,82 @@
+"""Replay: a trajectory's calls made again in its world, compared observation by observation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.records import Event, RunError, Task, Trajectory, World
+from pipeline.rollout.episode import render_result
+from pipeline.store import Catalog, trajectory_of
+from pipeline.worlds.faults import FaultyHost
+from pipeline.worlds.sql import SqlHost
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Whether all was the same, how many calls were compared, and a sentence about it."""
+
+    same: bool
+    calls: int
+    text: str
+
+
+async def replay_trajectory(data: Path, id: str) -> Replayed:
+    """Replays a stored trajectory. Raises RunError when it, its task or its world is not there."""
+    catalog = Catalog(data)
+    safe = id.replace("'", "''")
+    found = catalog.query(f"select * from trajectories where id = '{safe}' limit 1").dicts()
+    if not found:
+        raise RunError(
+            f"There is no trajectory {id!r}.",
+            way_out='`tracemill sql "select id from trajectories"` lists them.',
+        )
+    row = found[0]
+    run = row["run"].replace("'", "''")
+    events = catalog.query(f"select * from events where run = '{run}' and trajectory = '{safe}'").dicts()
+    trajectory = trajectory_of(row, events)
+    tasks = catalog.query(f"select record from tasks where run = '{run}' and id = '{trajectory.task}'").rows()
+    worlds = catalog.query(
+        f"select record from worlds where run = '{run}' and id = '{trajectory.world}'"
+    ).rows()
+    if not tasks or not worlds:
+        raise RunError(f"The task or world of {id} is not in run {row['run']}.")
+    return await replay(
+        trajectory, Task.model_validate_json(tasks[0][0]), World.model_validate_json(worlds[0][0])
+    )
+
+
+async def replay(trajectory: Trajectory, task: Task, world: World, limit: int = 20_000) -> Replayed:
+    """Makes every call of a trajectory again under the same faults; stops at the first difference."""
+    host = SqlHost(world)
+    faulty = FaultyHost(host, task.faults)
+    asked = {call.id: call for event in trajectory.events for call in event.calls}
+    compared = 0
+    try:
+        for event in trajectory.events:
+            if event.role != "tool" or asked[event.call_id].arguments is None:
+                continue
+            call = asked[event.call_id]
+            answer = (await faulty.call(call.name, call.arguments or {})).result
+            seen = render_result(answer, limit)
+            difference = _difference(event, seen, answer.before, answer.after)
+            if difference:
+                return Replayed(
+                    False, compared, f"{trajectory.id}: event {event.index}, {call.name}: {difference}"
+                )
+            compared += 1
+    finally:
+        await host.close()
+    return Replayed(
+        True, compared, f"{trajectory.id}: {compared} calls replayed, all observations and states equal"
+    )
+
+
+def _difference(event: Event, seen: str, before: str, after: str) -> str:
+    if event.content != seen:
+        return f"recorded {event.content[:200]} but now {seen[:200]}"
+    if event.before != before:
+        return f"the state before was {event.before} and is {before}"
+    if event.after != after:
+        return f"the state after was {event.after} and is {after}"
+    return ""

@@ -1,0 +1,64 @@
+"""Which stages there are, what each needs, and how many units it has."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.config import Config
+from pipeline.records import ConfigError
+from pipeline.stages.context import Context
+from pipeline.stages.tasks import task_units, tasks_unit
+from pipeline.stages.trajectories import trajectories_unit, trajectory_units
+from pipeline.stages.worlds import worlds_unit
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """How many units a stage has, and the work on one: True (or None) when it is finished, False when paused."""
+
+    units: Callable[[Context], int]
+    work: Callable[[Context, int], Awaitable[bool | None]]
+
+
+STAGES: dict[str, Stage] = {
+    "worlds": Stage(lambda context: 1, worlds_unit),
+    "tasks": Stage(lambda context: len(task_units(context)), tasks_unit),
+    "trajectories": Stage(lambda context: len(trajectory_units(context)), trajectories_unit),
+}
+
+FLOWS: dict[str, tuple[str, ...]] = {
+    "tools": ("worlds",),
+    "tasks": ("worlds", "tasks"),
+    "trajectories": ("worlds", "tasks", "trajectories"),
+    "all": ("worlds", "tasks", "trajectories"),
+}
+"""The products and the stages that lead to them, in order."""
+
+
+def stages_of(flow: str, config: Config) -> tuple[str, ...]:
+    """The stages of a flow under a configuration. Raises ConfigError for a flow that does not exist."""
+    if flow not in FLOWS:
+        raise ConfigError(f"There is no flow {flow!r}.", way_out=f"Flows: {', '.join(FLOWS)}.")
+    return FLOWS[flow]
+
+
+async def work(run: Path, stage: str, number: int) -> bool:
+    """Does one unit in this process; a unit that stands is left alone."""
+    _end_with_parent()
+    context = Context.open(run)
+    if context.folder.shard_done(stage, number):
+        return True
+    return await STAGES[stage].work(context, number) is not False
+
+
+def _end_with_parent() -> None:
+    """On Linux a worker process ends when its parent is killed, so that a resumed run meets no second writer."""
+    import multiprocessing
+
+    if sys.platform == "linux" and multiprocessing.parent_process() is not None:
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
