@@ -86,7 +86,9 @@ def coverage(repository: Repository, categories: Categories | None = None) -> li
     """One row per category and source, the largest first; categories of the lists without any tool have zeros."""
     categories = categories if categories is not None else read_categories()
     category = categories_of(repository, categories)
-    distinct = Counter((category[tool.id], tool.provenance.source) for tool in repository.representatives)
+    distinct: Counter[tuple[str, str]] = Counter(
+        (category[tool.id], str(tool.provenance.source)) for tool in repository.representatives
+    )
     tools: Counter[tuple[str, str]] = Counter()
     homes: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
     for tool in repository:

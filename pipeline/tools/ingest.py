@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,16 @@ from pipeline.config.tools import IngestConfig
 from pipeline.records import Json, Provenance
 from pipeline.tools.harvest import Harvest, ServerFailure, ServerReport, Siblings
 from pipeline.worlds._mcp import Session, connect
-from pipeline.worlds.environments import Environment, InstallFailure, asked_package, prepare
+from pipeline.worlds.environments import Environment, InstallFailure, prepare
+from pipeline.worlds.packages import Package, asked_package
 from pipeline.worlds.server_process import ProcessLimits, run_isolated, sweep
 from pipeline.worlds.servers import ServerEntry
 from pipeline.worlds.wire import Listing, McpFailure, SessionLimits
+
+OLDER_SDK = "mcp<2"
+_SDK_ERROR = re.compile(
+    r"pin 'mcp<2'|(?:ModuleNotFoundError|ImportError|AttributeError|TypeError).*\b(?:mcp|Server|FastMCP)\b"
+)
 
 
 async def ingest(
@@ -52,10 +60,28 @@ def default_cache() -> Path:
 
 
 async def list_server(entry: ServerEntry, config: IngestConfig) -> Harvest:
-    """The harvest of one server; never raises for what the server does."""
+    """The harvest of one server; never raises for what the server does.
+
+    A Python server that breaks under the present SDK is started once more with the one before it.
+    """
+    package = asked_package(entry)
+    harvest = await _attempt(entry, package, config)
+    if package is not None and _wants_older_sdk(package, harvest):
+        older = await _attempt(entry, replace(package, extras=(*package.extras, OLDER_SDK)), config)
+        return older if older.servers else harvest
+    return harvest
+
+
+def _wants_older_sdk(package: Package, harvest: Harvest) -> bool:
+    if package.registry != "pypi" or any(extra.startswith("mcp") for extra in package.extras):
+        return False
+    return any(failure.kind == "exited" and _SDK_ERROR.search(failure.stderr) for failure in harvest.failures)
+
+
+async def _attempt(entry: ServerEntry, package: Package | None, config: IngestConfig) -> Harvest:
     stderr = [""]
     try:
-        return await _list(entry, config, stderr)
+        return await _list(entry, package, config, stderr)
     except InstallFailure as error:
         failure = ("install", "install", str(error))
     except McpFailure as error:
@@ -78,7 +104,9 @@ def _clean(entry: ServerEntry, text: str) -> str:
     )
 
 
-async def _list(entry: ServerEntry, config: IngestConfig, stderr: list[str]) -> Harvest:
+async def _list(
+    entry: ServerEntry, package: Package | None, config: IngestConfig, stderr: list[str]
+) -> Harvest:
     limits = SessionLimits(
         start=config.start_timeout,
         call=config.call_timeout,
@@ -90,7 +118,9 @@ async def _list(entry: ServerEntry, config: IngestConfig, stderr: list[str]) -> 
         async with connect(entry, limits) as session:
             listing = await session.list_tools()
             return _harvest(entry, session, listing, Environment(argv=()), home="")
-    environment = await _environment(entry, config)
+    environment = Environment(argv=(entry.command, *entry.args))
+    if package is not None:
+        environment = await prepare(package, config.cache or default_cache(), config.install_timeout)
     process_limits = ProcessLimits(memory=config.memory_mb << 20, seconds=config.server_timeout)
     async with run_isolated(
         environment.argv, env=dict(entry.env), path=environment.path, limits=process_limits
@@ -101,13 +131,6 @@ async def _list(entry: ServerEntry, config: IngestConfig, stderr: list[str]) -> 
                 return _harvest(entry, session, listing, environment, home=str(process.home))
         finally:
             stderr[0] = process.stderr_tail
-
-
-async def _environment(entry: ServerEntry, config: IngestConfig) -> Environment:
-    package = asked_package(entry)
-    if package is None:
-        return Environment(argv=(entry.command, *entry.args))
-    return await prepare(package, config.cache or default_cache(), config.install_timeout)
 
 
 def _harvest(

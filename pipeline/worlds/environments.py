@@ -19,43 +19,26 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.parser import Parser
 from pathlib import Path
 from typing import Any
 
 from pipeline.records import content_id
+from pipeline.worlds.interpreters import find_interpreter, other_interpreters
+from pipeline.worlds.packages import Package
 from pipeline.worlds.server_process import ProcessLimits, run_isolated
-from pipeline.worlds.servers import ServerEntry
 
 _MOST_OUTPUT = 1 << 20
+_OTHER_PYTHON = re.compile(r"Requires-Python|different Python|Python[<>=]", re.I)
 _READY = "tracemill.json"
 _CLIENT_SETTINGS = re.compile(
     r"^(PIP_|UV_|NPM_CONFIG_|npm_config_|SSL_CERT|REQUESTS_CA|CURL_CA|NODE_EXTRA_CA)|_proxy$|_PROXY$"
 )
-_UVX_VALUE_FLAGS = {"--from", "--with", "--python", "-p", "--index-url", "--extra-index-url", "-i"}
-_SPECIFIER = re.compile(r"^([A-Za-z0-9._-]+)(\[[^\]]*\])?(.*)$")
 
 
 class InstallFailure(Exception):
     """A package that cannot be installed or has nothing to run. The message ends with what the client printed."""
-
-
-@dataclass(frozen=True)
-class Package:
-    """What a `uvx` or `npx` command line asks for."""
-
-    registry: str
-    """pypi or npm"""
-    name: str
-    requirement: str
-    """As the client takes it: `name==1.2`, `name[extra]`, `@scope/name@1.2`."""
-    executable: str = ""
-    """The command inside the package; "" for the one that it would run by itself."""
-    extras: tuple[str, ...] = ()
-    """Further requirements installed beside it (`--with`)."""
-    python: str = ""
-    args: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,94 +54,44 @@ class Environment:
     env: Mapping[str, str] = field(default_factory=dict)
 
 
-def asked_package(entry: ServerEntry) -> Package | None:
-    """The package that an entry starts through `uvx`, `uv tool run`, `pipx run` or `npx`; None for other commands."""
-    command, args = Path(entry.command).name, list(entry.args)
-    if command == "uv" and args[:2] == ["tool", "run"]:
-        command, args = "uvx", args[2:]
-    if command == "pipx" and args[:1] == ["run"]:
-        command, args = "uvx", ["--from" if item == "--spec" else item for item in args[1:]]
-    if command == "uvx":
-        return _uvx(args)
-    if command == "npx":
-        return _npx(args)
-    return None
-
-
-def _split(args: list[str], value_flags: set[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Leading flags with their values, and the rest."""
-    flags: dict[str, list[str]] = {}
-    while args and args[0].startswith("-") and args[0] != "--":
-        name, given, value = args.pop(0).partition("=")
-        if not given and name in value_flags and args:
-            value = args.pop(0)
-        flags.setdefault(name, []).append(value)
-    return flags, args[1:] if args[:1] == ["--"] else args
-
-
-def _uvx(args: list[str]) -> Package | None:
-    flags, rest = _split(args, _UVX_VALUE_FLAGS)
-    source = flags.get("--from", [""])[0]
-    if not rest:
-        return None
-    command = rest[0]
-    requirement = source or command
-    if not source and "@" in command:
-        name, _, version = command.partition("@")
-        requirement, command = (name if version == "latest" else f"{name}=={version}"), name
-    match = _SPECIFIER.match(requirement)
-    if match is None:
-        return None
-    return Package(
-        registry="pypi",
-        name=match[1],
-        requirement=requirement,
-        executable=_SPECIFIER.sub(r"\1", command) if source else "",
-        extras=tuple(item for value in flags.get("--with", []) for item in value.split(",") if item),
-        python=(flags.get("--python", []) + flags.get("-p", []) + [""])[0],
-        args=tuple(rest[1:]),
-    )
-
-
-def _npx(args: list[str]) -> Package | None:
-    flags, rest = _split(args, {"--package", "-p", "--call", "-c"})
-    packages = flags.get("--package", []) + flags.get("-p", [])
-    if not rest or "--call" in flags or "-c" in flags:
-        return None
-    requirement = packages[0] if packages else rest[0]
-    name = requirement if requirement.rfind("@") <= 0 else requirement[: requirement.rfind("@")]
-    return Package(
-        registry="npm",
-        name=name,
-        requirement=requirement,
-        executable=rest[0] if packages else "",
-        extras=tuple(packages[1:]),
-        args=tuple(rest[1:]),
-    )
-
-
 async def prepare(package: Package, cache: Path, seconds: float = 300.0) -> Environment:
-    """The environment of a package, made on first use. Safe between processes. Raises InstallFailure."""
+    """The environment of a package, made on first use. Safe between processes.
+
+    A package that refuses our Python is tried with the others of this machine, newest first, unless the entry names
+    one. Raises InstallFailure.
+    """
     cache = cache.absolute()
-    key = content_id(
-        package.name.replace("/", "-").lstrip("@"), [package.requirement, package.extras, package.python]
-    )
-    folder = cache / package.registry / key
+    key = [package.requirement, package.extras, package.python]
+    folder = cache / package.registry / content_id(package.name.replace("/", "-").lstrip("@"), key)
     folder.mkdir(parents=True, exist_ok=True)
     async with _locked(folder.with_suffix(".lock")):
         if not (folder / _READY).is_file():
             shutil.rmtree(folder)
             folder.mkdir()
-            if package.registry == "pypi":
-                await _install_python(package, folder, cache, seconds)
-            else:
-                await _install_npm(package, folder, cache, seconds)
-            facts = (
-                _python_facts(package, folder) if package.registry == "pypi" else _npm_facts(package, folder)
-            )
+            facts = await _install(package, folder, cache, seconds)
             (folder / _READY).write_text(json.dumps(facts), encoding="utf-8")
         facts = json.loads((folder / _READY).read_text(encoding="utf-8"))
+    if "python" in facts:
+        return await prepare(replace(package, python=facts["python"]), cache, seconds)
     return _environment(package, folder, facts)
+
+
+async def _install(package: Package, folder: Path, cache: Path, seconds: float) -> dict[str, Any]:
+    """Facts about the installed package, or the other interpreter that it could be installed for."""
+    if package.registry == "npm":
+        await _install_npm(package, folder, cache, seconds)
+        return _npm_facts(package, folder)
+    try:
+        await _install_python(package, folder, cache, seconds)
+        return _python_facts(package, folder)
+    except InstallFailure as error:
+        if package.python or not _OTHER_PYTHON.search(str(error)):
+            raise
+        for python in other_interpreters():
+            with contextlib.suppress(InstallFailure):
+                await prepare(replace(package, python=python), cache, seconds)
+                return {"python": python}
+        raise
 
 
 @asynccontextmanager
@@ -210,7 +143,9 @@ def _client_files() -> dict[str, str]:
 
 async def _install_python(package: Package, folder: Path, cache: Path, seconds: float) -> None:
     kept = {"PIP_CACHE_DIR": str(cache / "pip"), "UV_CACHE_DIR": str(cache / "uv")}
-    python = _interpreter(package.python)
+    python = find_interpreter(package.python) if package.python else sys.executable
+    if python is None:
+        raise InstallFailure(f"Python {package.python} is not installed here.")
     requirements = [package.requirement, *package.extras]
     uv = shutil.which("uv")
     target = str(folder / "bin" / "python")
@@ -229,17 +164,6 @@ async def _install_python(package: Package, folder: Path, cache: Path, seconds: 
     pip = [sys.executable, "-m", "pip", "--python", target] if own_pip else [target, "-m", "pip"]
     flags = ["-q", "--no-input", "--disable-pip-version-check", "--prefer-binary", "--no-compile"]
     await client_output([*pip, "install", *flags, *requirements], "pip install", seconds, kept)
-
-
-def _interpreter(asked: str) -> str:
-    if not asked:
-        return sys.executable
-    found = shutil.which(asked if asked.startswith("python") else f"python{asked}") or (
-        asked if Path(asked).is_file() else None
-    )
-    if found is None:
-        raise InstallFailure(f"Python {asked} is not installed here.")
-    return found
 
 
 async def _install_npm(package: Package, folder: Path, cache: Path, seconds: float) -> None:

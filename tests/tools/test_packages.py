@@ -12,7 +12,8 @@ from pipeline.config.tools import IngestConfig
 from pipeline.records import ConfigError
 from pipeline.tools.ingest import ingest, list_server
 from pipeline.tools.package_lists import latest_version, list_packages
-from pipeline.worlds.environments import InstallFailure, Package, asked_package, prepare
+from pipeline.worlds.environments import InstallFailure, prepare
+from pipeline.worlds.packages import Package, asked_package
 from pipeline.worlds.servers import ServerEntry, parse_servers, read_servers
 
 ODD = (Path(__file__).parent / "odd_server.py").read_text(encoding="utf-8")
