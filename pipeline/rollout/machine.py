@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pipeline.records import Event, Fact, Goal, Task, UserAct, UserMove
+from pipeline.tasks.telling import states
 from pipeline.tasks.values import folded, mentions
 
 _CONFIRM = re.compile(
@@ -48,6 +49,7 @@ class UserMachine:
         self._confirmed = False
         self._closing = rng.random() < 0.6
         self._acted = False
+        self._move: UserMove | None = None
         self._facts = {fact.name: fact for fact in task.facts}
         self._final = {i: [c for c in task.reference if c.goal == i][-1:] for i in range(len(task.goals))}
 
@@ -70,8 +72,11 @@ class UserMachine:
         return bool(final) and final[0].error == event.error_code != ""  # type: ignore[index]
 
     def _heard_self(self, text: str) -> None:
+        """Books what the text tells: the facts the last move asked for, and others that it states."""
+        meant = {fact.name for fact in self._move.facts} - set(self._move.wrong) if self._move else set()
+        goals = self.task.goals[: self._goal + 1]
         for name, fact in self._facts.items():
-            if mentions(text, fact.spoken):
+            if states(text, fact, goals) or (name in meant and mentions(text, fact.spoken)):
                 self.ledger.told.add(name)
                 self.ledger.wrong.discard(name)
             elif fact.wrong and mentions(text, fact.wrong):
@@ -181,6 +186,7 @@ class UserMachine:
         return self._confirmed and not self._acted
 
     def _make(self, act: UserAct, facts: tuple[Fact, ...] = (), wrong: tuple[str, ...] = ()) -> UserMove:
-        return UserMove(
+        self._move = UserMove(
             act=act, persona=self.task.persona, goal=self.goal, facts=facts, wrong=wrong, turn=self._turn
         )
+        return self._move

@@ -26,7 +26,8 @@ from pipeline.tasks.agents import agent_for, personas
 from pipeline.tasks.chains import PLACEHOLDER, ChainBuilder, Plan, fill
 from pipeline.tasks.graph import sample_rows, tool_graph
 from pipeline.tasks.rubric import _generated, build_rubric, result_values
-from pipeline.tasks.values import spoken
+from pipeline.tasks.telling import plain
+from pipeline.tasks.values import mentions, spoken
 from pipeline.worlds.sql import SqlWorld
 
 TRIES = 25
@@ -161,7 +162,7 @@ class TeacherAuthor:
                 sources = chains.sources(plan, index, tool.name, arguments)
                 if sources is None:
                     continue
-                if kind == "refuse" and not _worth_refusing(world, tool, sources, arguments):
+                if kind == "refuse" and not _worth_refusing(world, live, tool, sources, arguments):
                     continue
                 result = live.call(tool.name, arguments)
                 if result.ok == (kind == "refuse"):
@@ -192,13 +193,21 @@ class TeacherAuthor:
         self, world: World, tool: ToolSpec, call: ReferenceCall, plan: Plan, kind: str, rng: random.Random
     ) -> Goal:
         words = world.words.tools[tool.name]
-        full, said = [], []
-        for template in words.ask:
-            full.append(fill(template, self._values(world, call, plan, rng, vague=False)))
-            said.append(fill(template, self._values(world, call, plan, rng, vague=rng.random() < 0.5)))
         facts = tuple(
             dict.fromkeys(name for one in plan.calls if one.goal == call.goal for name in _facts_of(one))
         )
+        full: list[str] = []
+        said: list[str] = []
+        doubtful: list[str] = []
+        for template in words.ask:
+            full.append(fill(template, self._values(world, call, plan, rng, vague=False)))
+            text = fill(template, self._values(world, call, plan, rng, vague=rng.random() < 0.5))
+            meant = {
+                call.sources[name].fact for name in PLACEHOLDER.findall(template) if name in call.sources
+            }
+            chance = (plan.facts[name].spoken for name in facts if name not in meant)
+            (doubtful if any(plain(word) and mentions(text, word) for word in chance) else said).append(text)
+        said = said or doubtful
         return Goal(
             intent=full[0],
             phrasings=tuple(dict.fromkeys(said)),
@@ -279,7 +288,9 @@ class TeacherAuthor:
         rng: random.Random,
     ) -> Fact:
         """When a fact comes out. One that every phrasing of a goal states is open by nature."""
-        always = any(goal.phrasings and all(fact.spoken in text for text in goal.phrasings) for goal in goals)
+        always = any(
+            goal.phrasings and all(mentions(text, fact.spoken) for text in goal.phrasings) for goal in goals
+        )
         if always or rng.random() < persona.upfront:
             return fact
         wrong = _slip(live, calls, fact, rng) if rng.random() < 2 * persona.slips else None
@@ -310,13 +321,23 @@ def _facts_of(call: ReferenceCall) -> list[str]:
 
 
 def _worth_refusing(
-    world: World, tool: ToolSpec, sources: dict[str, ArgumentSource], arguments: dict[str, Json]
+    world: World,
+    live: SqlWorld,
+    tool: ToolSpec,
+    sources: dict[str, ArgumentSource],
+    arguments: dict[str, Json],
 ) -> bool:
     """A refusal by policy, not a mistyped value, and not one that consent would lift."""
-    about = world.words.tools[tool.name].arguments
-    if any(word.consent for name, word in about.items() if not arguments.get(name)):
+    if not any(source.kind == "read" for source in sources.values()):
         return False
-    return any(source.kind == "read" for source in sources.values())
+    about = world.words.tools[tool.name].arguments
+    agreed = {name: True for name, word in about.items() if word.consent and not arguments.get(name)}
+    if not agreed:
+        return True
+    before = live.snapshot()
+    refused, still = (live.call(tool.name, given).error for given in (arguments, {**arguments, **agreed}))
+    live.restore(before)
+    return refused is not None and still is not None and refused[0] == still[0]
 
 
 def _told(world: World, tool: ToolSpec, value: Json) -> tuple[str, ...]:

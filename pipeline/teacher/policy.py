@@ -25,7 +25,8 @@ from pipeline.records import (
     Usage,
     World,
 )
-from pipeline.tasks.values import mentions
+from pipeline.tasks.telling import states
+from pipeline.tasks.values import folded, mentions
 from pipeline.teacher.answers import Teller
 from pipeline.teacher.flaws import Flaw
 from pipeline.teacher.grammar import speech
@@ -149,14 +150,24 @@ class TeacherPolicy:
         return [message.content for message in self._messages if message.role == "user"]
 
     def _knows(self, fact: Fact) -> bool:
-        heard = self._heard()
-        if any(mentions(text, fact.spoken) for text in heard):
-            return True
-        return bool(fact.wrong) and any(mentions(text, fact.wrong or "") for text in heard)
+        return self._told(fact, fact.spoken) or (bool(fact.wrong) and self._told(fact, fact.wrong or ""))
 
     def _misled(self, fact: Fact) -> bool:
         """Only a wrong version has been heard so far."""
-        return bool(fact.wrong) and not any(mentions(text, fact.spoken) for text in self._heard())
+        return bool(fact.wrong) and not self._told(fact, fact.spoken)
+
+    def _told(self, fact: Fact, value: str) -> bool:
+        """Whether the user has stated a value, or answered with it when asked for the fact."""
+        asked = ""
+        for message in self._messages:
+            if message.role == "assistant":
+                asked = message.content
+            elif message.role == "user":
+                if states(message.content, fact, self.task.goals, value=value):
+                    return True
+                if _asks_for(asked, fact) and mentions(message.content, value):
+                    return True
+        return False
 
     def _ask(self, facts: Sequence[Fact]) -> str:
         labels = _listed([fact.label for fact in facts])
@@ -381,6 +392,11 @@ class TeacherPolicy:
         note, self._note = self._note, ""
         size = len(content) + sum(len(call.raw) + len(call.name) for call in calls)
         return AgentTurn(content=content, calls=calls, usage=Usage(tokens_out=size // 4 + 1), note=note)
+
+
+def _asks_for(text: str, fact: Fact) -> bool:
+    label = folded(fact.label.removeprefix("which ").removesuffix(" you mean"))
+    return "?" in text and label in folded(text)
 
 
 def _listed(labels: Sequence[str]) -> str:

@@ -19,9 +19,13 @@ class TeacherUser:
         self.task = task
         self.world = world
         self._seed = seed
+        self._tries: tuple[int, int] = (0, 0)
 
     async def speak(self, move: UserMove, messages: Sequence[Message]) -> UserWords:
-        rng = random.Random(f"{self._seed}/{move.turn}/{len(messages)}")
+        turn, tries = self._tries
+        self._tries = (move.turn, tries + 1 if turn == move.turn else 0)
+        again = f"/{self._tries[1]}" if self._tries[1] else ""
+        rng = random.Random(f"{self._seed}/{move.turn}/{len(messages)}{again}")
         text = self._words(move, rng)
         return UserWords(text, Usage(tokens_out=len(text) // 4 + 1))
 
@@ -51,13 +55,12 @@ class TeacherUser:
     def _without_reason(act: str, values: dict[str, str], style: str, rng: random.Random) -> str:
         """Questions and odd wishes come without a stated reason."""
         grammar, phrase = speech("user"), values["vp"]
-        first = phrase.split(" ", 1)[0].casefold()
         lead = {"next": "next_lead", "nudge": "confused"}.get(
             act, "hey" if style in ("casual", "hurried") else "greet"
         )
         greeting = grammar.say(lead, rng)
         aside = values["aside"] if style in ("chatty", "anxious") and rng.random() < 0.5 else ""
-        if first in _QUESTION_WORDS:
+        if asks(phrase):
             wish = phrase if greeting.endswith((",", ":")) and not aside else capital(phrase)
             return tidy(f"{greeting} {aside} {wish}?")
         wish = grammar.say(
@@ -65,8 +68,10 @@ class TeacherUser:
         )
         return tidy(f"{greeting} {aside} {wish}")
 
-    def _styled(self, text: str, move: UserMove, rng: random.Random) -> str:
-        style = move.persona.style
+    def _styled(self, plain: str, move: UserMove, rng: random.Random) -> str:
+        """The text in the persona's manner; as it was when the manner would hide a fact."""
+        style, text = move.persona.style, plain
+        spoken = [value for fact in self.task.facts for value in (fact.spoken, fact.wrong) if value]
         if style in ("casual", "hurried") and rng.random() < 0.6:
             text = _lowered(text)
         if style == "terse" and rng.random() < 0.5:
@@ -74,13 +79,26 @@ class TeacherUser:
         if style == "casual" and rng.random() < 0.3:
             text = re.sub(r"\bplease\b", "pls", text, count=1)
         if style == "learner":
-            text = _fewer_articles(text, [f.spoken for f in self.task.facts], rng)
-        return text
+            text = _fewer_articles(text, spoken, rng)
+        hidden = any(mentions(plain, value) and not mentions(text, value) for value in spoken)
+        return plain if hidden else text
 
 
-_QUESTION_WORDS = frozenset(
-    "what who when where why how is are do does did can could may must will would should which am if".split()
+_WH = r"(?:what|who|whom|whose|which|when|where|why|how)"
+_QUESTION = re.compile(
+    rf"{_WH}(?:'?(?:s|re|d|ll|ve))?\b|(?:until|till|at|by|from|to|in|on|for|under|since|with|about|after|before|during) {_WH}\b|"
+    r"(?:is|are|am|was|were|do|does|did|can|could|may|might|must|will|would|should|has|have|had)(?:n't)? "
+    r"(?:i|you|we|they|he|she|it|there|this|that|these|those|my|your|our|the|a|an|any|all)\b"
 )
+_IMPERATIVE = re.compile(r"(?:do|have) (?:the|an?|my|our|this|that|these|those|any|all|it)\b")
+
+
+def asks(phrase: str) -> bool:
+    """Whether a phrase is a question (`until when can I cancel?`), not a verb phrase (`have the gate opened`)."""
+    text = phrase.strip().casefold().replace("’", "'")
+    if text.endswith("?"):
+        return True
+    return _QUESTION.match(text) is not None and _IMPERATIVE.match(text) is None
 
 
 def _stated(fact: Fact, value: str, rng: random.Random) -> str:
@@ -107,16 +125,21 @@ def _lowered(text: str) -> str:
 
 
 def _fewer_articles(text: str, protected: Sequence[str], rng: random.Random) -> str:
-    spans = sorted({word for phrase in protected for word in re.findall(r"\w+", phrase.casefold())})
-    words = text.split(" ")
-    kept = [
-        word
-        for index, word in enumerate(words)
-        if not (
-            word in ("the", "a", "an")
-            and index + 1 < len(words)
-            and re.sub(r"\W", "", words[index + 1]).casefold() not in spans
-            and rng.random() < 0.4
-        )
+    """Some articles left out, as learners do; never inside a protected phrase, nor right before one."""
+    spans = [
+        match.span()
+        for phrase in protected
+        if phrase
+        for match in re.finditer(re.escape(phrase), text, re.IGNORECASE)
     ]
-    return " ".join(kept)
+
+    def left_out(match: re.Match[str]) -> str:
+        start, end = match.span()
+        if any(start < last and end >= first for first, last in spans) or rng.random() >= 0.4:
+            return match[0]
+        return ""
+
+    return _LOOSE_ARTICLE.sub(left_out, text)
+
+
+_LOOSE_ARTICLE = re.compile(r"(?<=[a-z,;] )(?:the|an?) (?=[^\W\d])")
