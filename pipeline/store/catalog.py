@@ -59,6 +59,8 @@ class Catalog:
     def __init__(self, data_dir: Path) -> None:
         self.data_dir = Path(data_dir).resolve()
         self.path = self.data_dir / "catalog.duckdb"
+        self._database: duckdb.DuckDBPyConnection | None = None
+        self._left_out: dict[str, int] = {}
         if any(character in str(self.data_dir) for character in "*?[]{}"):
             raise RunError(
                 f"The data folder {self.data_dir} has a character in its path that stands for others in patterns.",
@@ -79,17 +81,20 @@ class Catalog:
         return self.path
 
     def connect(self) -> duckdb.DuckDBPyConnection:
-        """An in-memory database with all views, for Python code that queries more than once."""
-        self._lay_empty()
-        connection = duckdb.connect(
-            config={
-                "autoinstall_known_extensions": False,
-                "autoload_known_extensions": True,
-                "TimeZone": "UTC",
-            }
-        )
-        self._create_views(connection)
-        return connection
+        """A connection to an in-memory database with all views. They see rows as they are at each query."""
+        others = self.other_versions()
+        if self._database is None or others != self._left_out:
+            self._lay_empty()
+            self._left_out = others
+            self._database = duckdb.connect(
+                config={
+                    "autoinstall_known_extensions": False,
+                    "autoload_known_extensions": True,
+                    "TimeZone": "UTC",
+                }
+            )
+            self._create_views(self._database)
+        return self._database.cursor()
 
     def query(self, sql: str) -> Result:
         """The result of one reading statement.
