@@ -8,6 +8,7 @@ makes the same views in memory, so that no lock of any process matters.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -23,8 +24,6 @@ from pipeline.store.tables import SCHEMA_VERSION, TABLES
 
 _EMPTY = ".empty"
 """A run that is none: it holds a typed shard without rows of every table, since DuckDB refuses an empty glob."""
-
-_ALLOWED = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
 
 _RUNS = """
 select parse_filename(parse_dirpath(filename)) as run, flow, seed, started, status, version, "schema"
@@ -107,10 +106,10 @@ class Catalog:
             statements = connection.extract_statements(sql)
         if len(statements) != 1:
             raise InputError(f"{len(statements)} statements were given.", way_out="Give exactly one query.")
-        kind = statements[0].type
-        if kind not in _ALLOWED:
+        kind = _kind(connection, statements[0])
+        if kind != "SELECT":
             raise InputError(
-                f"Only queries are allowed here, and this is {kind.name}: runs are never changed by SQL.",
+                f"Only queries are allowed here, and this is {kind}: runs are never changed by SQL.",
                 way_out="For tables of your own, attach the catalog read-only in a DuckDB of yours:"
                 f" attach '{self.path}' (read_only).",
             )
@@ -182,6 +181,21 @@ class Catalog:
         building = run / ".run.new"
         building.write_text(json.dumps(wanted))
         building.replace(facts)
+
+
+_EXPLAIN = re.compile(r"\s*explain\s*(\([^)]*\)|analyze\b)?", re.I)
+_READING = re.compile(r"\s*\(*\s*(pivot|from|select|with)\b", re.I)
+
+
+def _kind(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> str:
+    """SELECT for what only reads, also in an EXPLAIN (which may execute) and for a PIVOT (which makes a type first)."""
+    if statement.type is duckdb.StatementType.EXPLAIN and (prefix := _EXPLAIN.match(statement.query)):
+        with told_of_sql():
+            (inner,) = connection.extract_statements(statement.query[prefix.end() :])
+        return _kind(connection, inner)
+    if statement.type is duckdb.StatementType.MULTI and _READING.match(statement.query):
+        return "SELECT"
+    return str(statement.type.name)
 
 
 def _quoted(path: Path) -> str:

@@ -209,6 +209,13 @@ def test_the_types_of_every_shard_are_the_declared_ones(filled: RunFolder) -> No
         "install httpfs",
         "export database 'x'",
         "explain analyze insert into runs values (1)",
+        "explain analyze copy (select 1) to 'x.csv'",
+        "explain (analyze, format json) copy (select 1) to 'x.csv'",
+        "explain explain analyze copy (select 1) to 'x.csv'",
+        "/* select */ explain analyze copy (select 1) to 'x.csv'",
+        "copy (pivot (select 1 as a) on a using count(*)) to 'x.csv'",
+        "create table x as pivot (select 1 as a) on a using count(*)",
+        "call pragma_version()",
     ],
 )
 def test_a_statement_that_writes_is_refused(
@@ -219,6 +226,25 @@ def test_a_statement_that_writes_is_refused(
     with pytest.raises(InputError):
         Catalog(filled.data_dir).query(sql).rows()
     assert sorted(path.name for path in filled.path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "from runs",
+        "explain select 1",
+        "explain analyze select count(*) from events",
+        "describe trajectories",
+        "summarize tools",
+        "show tables",
+        "with a as (select 1) select * from a",
+        "pivot (select run, passed::int as p from trajectories) on run using avg(p)",
+        "values (1)",
+        "-- a word before\nselect 1",
+    ],
+)
+def test_whatever_only_reads_is_answered(filled: RunFolder, sql: str) -> None:
+    assert Catalog(filled.data_dir).query(sql).rows()
 
 
 @pytest.mark.parametrize(("sql", "words"), [("", "0 statements"), ("select 1; select 2", "2 statements")])
