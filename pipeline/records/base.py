@@ -20,8 +20,8 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
     def to_json(self) -> str:
-        """Canonical JSON: sorted keys, no spaces, UTF-8 kept."""
-        return canonical_json(self.model_dump(mode="json"))
+        """JSON that reads back as the same record: the order of keys is kept, so are 25 and 25.0."""
+        return self.model_dump_json()
 
     def replace(self: R, **changes: Any) -> R:
         """A validated copy with some fields changed."""
