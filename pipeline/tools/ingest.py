@@ -9,18 +9,23 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pipeline.config.tools import IngestConfig
 from pipeline.records import Json, Provenance
+from pipeline.sandbox.engine import Engine
+from pipeline.sandbox.images import build_image
+from pipeline.sandbox.sweep import sweep as sweep_containers
 from pipeline.tools.harvest import Harvest, ServerFailure, ServerReport, Siblings
 from pipeline.worlds._mcp import Session, connect
+from pipeline.worlds.contained import run_contained
 from pipeline.worlds.environments import Environment, InstallFailure, prepare
 from pipeline.worlds.packages import Package, asked_package
-from pipeline.worlds.server_process import ProcessLimits, run_isolated, sweep
+from pipeline.worlds.server_process import Process, ProcessLimits, run_isolated, sweep
 from pipeline.worlds.servers import ServerEntry
 from pipeline.worlds.wire import Listing, McpFailure, SessionLimits
 
@@ -37,21 +42,41 @@ async def ingest(
 ) -> Harvest:
     """Lists all servers, `config.parallel` at a time. `on_done` hears of each as it ends, e.g. to commit it.
 
-    First ends what an earlier, killed run left behind.
+    First ends what an earlier, killed run left behind. Raises SandboxError when containers are asked for and the
+    engine fails.
     """
     await asyncio.to_thread(sweep)
     gate = asyncio.Semaphore(config.parallel)
 
-    async def one(entry: ServerEntry) -> Harvest:
+    async def one(entry: ServerEntry, box: Box | None) -> Harvest:
         async with gate:
-            harvest = await list_server(entry, config)
+            harvest = await list_server(entry, config, box)
         if on_done is not None:
             on_done(entry.name, harvest)
         return harvest
 
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one(entry)) for entry in servers.values()]
+    async with open_box(config) as box, asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one(entry, box)) for entry in servers.values()]
     return Harvest.joined(task.result() for task in tasks)
+
+
+@dataclass(frozen=True)
+class Box:
+    """Where servers run with `isolate: docker`."""
+
+    engine: Engine
+    image: str
+
+
+@asynccontextmanager
+async def open_box(config: IngestConfig) -> AsyncIterator[Box | None]:
+    """The engine and the sandbox image if servers are to run in containers. Raises SandboxError."""
+    if config.isolate == "process":
+        yield None
+        return
+    async with Engine.connect() as engine:
+        await sweep_containers(engine)
+        yield Box(engine, (await build_image(engine)).digest)
 
 
 def default_cache() -> Path:
@@ -59,15 +84,15 @@ def default_cache() -> Path:
     return Path.home() / ".cache" / "tracemill" / "servers"
 
 
-async def list_server(entry: ServerEntry, config: IngestConfig) -> Harvest:
+async def list_server(entry: ServerEntry, config: IngestConfig, box: Box | None = None) -> Harvest:
     """The harvest of one server; never raises for what the server does.
 
     A Python server that breaks under the present SDK is started once more with the one before it.
     """
     package = asked_package(entry)
-    harvest = await _attempt(entry, package, config)
+    harvest = await _attempt(entry, package, config, box)
     if package is not None and _wants_older_sdk(package, harvest):
-        older = await _attempt(entry, replace(package, extras=(*package.extras, OLDER_SDK)), config)
+        older = await _attempt(entry, replace(package, extras=(*package.extras, OLDER_SDK)), config, box)
         return older if older.servers else harvest
     return harvest
 
@@ -78,10 +103,12 @@ def _wants_older_sdk(package: Package, harvest: Harvest) -> bool:
     return any(failure.kind == "exited" and _SDK_ERROR.search(failure.stderr) for failure in harvest.failures)
 
 
-async def _attempt(entry: ServerEntry, package: Package | None, config: IngestConfig) -> Harvest:
+async def _attempt(
+    entry: ServerEntry, package: Package | None, config: IngestConfig, box: Box | None
+) -> Harvest:
     stderr = [""]
     try:
-        return await _list(entry, package, config, stderr)
+        return await _list(entry, package, config, box, stderr)
     except InstallFailure as error:
         failure = ("install", "install", str(error))
     except McpFailure as error:
@@ -105,7 +132,7 @@ def _clean(entry: ServerEntry, text: str) -> str:
 
 
 async def _list(
-    entry: ServerEntry, package: Package | None, config: IngestConfig, stderr: list[str]
+    entry: ServerEntry, package: Package | None, config: IngestConfig, box: Box | None, stderr: list[str]
 ) -> Harvest:
     limits = SessionLimits(
         start=config.start_timeout,
@@ -121,16 +148,27 @@ async def _list(
     environment = Environment(argv=(entry.command, *entry.args))
     if package is not None:
         environment = await prepare(package, config.cache or default_cache(), config.install_timeout)
-    process_limits = ProcessLimits(memory=config.memory_mb << 20, seconds=config.server_timeout)
-    async with run_isolated(
-        environment.argv, env=dict(entry.env), path=environment.path, limits=process_limits
-    ) as process:
+    async with _run(entry, environment, config, box) as process:
         try:
             async with connect(process, limits) as session:
                 listing = await session.list_tools()
                 return _harvest(entry, session, listing, environment, home=str(process.home))
         finally:
             stderr[0] = process.stderr_tail
+
+
+def _run(
+    entry: ServerEntry, environment: Environment, config: IngestConfig, box: Box | None
+) -> AbstractAsyncContextManager[Process]:
+    limits = ProcessLimits(memory=config.memory_mb << 20, seconds=config.server_timeout)
+    env, path = dict(entry.env), environment.path
+    if box is None:
+        return run_isolated(environment.argv, env=env, path=path, limits=limits)
+    named = [Path(word) for word in environment.argv if word.startswith("/") and Path(word).exists()]
+    folders = environment.folders or named
+    return run_contained(
+        environment.argv, box.engine, box.image, env=env, path=path, folders=folders, limits=limits
+    )
 
 
 def _harvest(

@@ -19,7 +19,7 @@ import shutil
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from email.parser import Parser
 from pathlib import Path
 from typing import Any
@@ -47,11 +47,12 @@ class Environment:
 
     argv: tuple[str, ...]
     path: tuple[str, ...] = ()
+    folders: tuple[Path, ...] = ()
+    """What a container has to see."""
     registry: str = ""
     package: str = ""
     version: str = ""
     license: str = ""
-    env: Mapping[str, str] = field(default_factory=dict)
 
 
 async def prepare(package: Package, cache: Path, seconds: float = 300.0) -> Environment:
@@ -237,6 +238,7 @@ def _environment(package: Package, folder: Path, facts: dict[str, Any]) -> Envir
     return Environment(
         argv=(*argv, *package.args),
         path=(str(bin_folder),),
+        folders=(folder,),
         registry=package.registry,
         package=package.name,
         version=facts["version"],

@@ -199,6 +199,17 @@ def home_in_default() -> None:
     serve([tool("a", inputSchema=schema)])
 
 
+def looks_around() -> None:
+    """Tells in a description what it can see of the machine."""
+    seen = {
+        "network": sorted(os.listdir("/sys/class/net")),
+        "home": os.listdir(os.environ["HOME"]),
+        "writable_usr": os.access("/usr", os.W_OK),
+        "host_files": os.path.exists(os.path.join(os.path.dirname(__file__), "test_servers.py")),
+    }
+    serve([tool("a", description=json.dumps(seen))])
+
+
 def fine() -> None:
     serve([tool("a"), tool("b")])
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -16,6 +17,7 @@ import pytest
 
 from pipeline.config.tools import IngestConfig
 from pipeline.records import ConfigError
+from pipeline.sandbox.engine import Engine, engine_problem
 from pipeline.tools.harvest import Harvest
 from pipeline.tools.ingest import ingest, list_server
 from pipeline.worlds._mcp import connect
@@ -332,3 +334,27 @@ def test_variables_in_entries_are_filled(monkeypatch: pytest.MonkeyPatch) -> Non
         }
     }
     assert parse_servers(data) == {"x": ServerEntry(name="x", command="a", env={"K": "v1", "L": "two"})}
+
+
+@pytest.mark.slow
+@pytest.mark.docker
+async def test_servers_run_in_containers_without_network_and_leave_none() -> None:
+    if problem := await asyncio.to_thread(engine_problem):
+        pytest.skip(problem)
+    config = IngestConfig(isolate="docker", parallel=2, start_timeout=60)
+    servers = {
+        behavior: replace(entry(behavior), command="/usr/bin/python3")
+        for behavior in ("fine", "crash", "leaves_child", "looks_around")
+    }
+    harvest = await ingest(servers, config)
+    assert [report.server for report in harvest.servers] == ["fine", "leaves_child", "looks_around"]
+    [failure] = harvest.failures
+    assert "the configuration file is missing" in failure.stderr
+    seen = json.loads(harvest.tools[-1].description)
+    assert seen == {"network": ["lo"], "home": [], "writable_usr": False, "host_files": False}
+    async with Engine.connect() as engine:
+        names = [
+            name for one in await engine.labeled() for name in one["Names"] if "tracemill-server" in name
+        ]
+    assert names == []
+    assert not our_processes()
