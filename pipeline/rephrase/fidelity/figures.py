@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from pipeline.records import Finding, Span
@@ -21,24 +21,42 @@ class Compared:
     kept: int
 
 
-def compare_figures(source: Analysis, rewrite: Analysis) -> Compared:
-    """Findings for every number, date or time of one side that the other side lacks."""
+def compare_figures(
+    source: Analysis, rewrite: Analysis, known: tuple[Set[float], Set[float]] = (frozenset(), frozenset())
+) -> Compared:
+    """Findings for every number, date or time of one side that the other side lacks.
+
+    `known` are the numbers in the formulas of each side: a number may move between prose and formula.
+    """
     ours, theirs = quantities(source), quantities(rewrite)
-    lost = [item for item in ours if not _stands_in(item, theirs)]
-    added = [item for item in theirs if not _stands_in(item, ours)]
+    lost = [item for item in ours if not (_stands_in(item, theirs) or _in_formula(item, known[1], theirs))]
+    added = [
+        item
+        for item in theirs
+        if not (_stands_in(item, ours, reverse=True) or _in_formula(item, known[0], ours))
+    ]
     findings = list(_findings(source, rewrite, lost, added))
     facts = sum(not item.weak for item in ours)
     return Compared(findings, facts, facts - sum(not item.weak for item in lost))
 
 
-def _stands_in(item: Quantity, others: list[Quantity]) -> bool:
-    return any(same(item, other) for other in others) or (
+def _in_formula(item: Quantity, known: Set[float], others: list[Quantity]) -> bool:
+    """Whether a formula of the other side names the number, and its prose gives it no other unit."""
+    if item.kind != "number" or round(item.value, 9) not in known:
+        return False
+    return item.unit is None or not any(
+        other.value == item.value and other.unit is not None for other in others
+    )
+
+
+def _stands_in(item: Quantity, others: list[Quantity], *, reverse: bool = False) -> bool:
+    return any(same(other, item) if reverse else same(item, other) for other in others) or (
         item.kind == "date" and _said_in_parts(item, others)
     )
 
 
 def same(a: Quantity, b: Quantity) -> bool:
-    """Whether two mentions can mean the same: equal after conversion, or a rounding that says so."""
+    """Whether a mention `b` can stand for `a`: equal after conversion, or a rounding that says so."""
     if a.kind == "date" and b.kind == "date":
         return all(x == y or 0 in (x, y) for x, y in zip(a.date, b.date, strict=True)) and _overlap(
             a.date, b.date
@@ -54,6 +72,8 @@ def same(a: Quantity, b: Quantity) -> bool:
         return a.value == b.value
     first, second = _base(a), _base(b)
     if first is None or second is None:
+        if "part" in {side[0] for side in (first, second) if side is not None} and not (a.weak or b.weak):
+            return False
         return _close(a.value, b.value, a, b) or (first is not None and second is not None)
     if first[0] != second[0]:
         return False
@@ -79,7 +99,7 @@ def _close(x: float, y: float, a: Quantity, b: Quantity) -> bool:
     if abs(x - y) <= _SAME * max(abs(x), abs(y), 1e-9):
         return True
     rounded = (a.about or b.about) and not (a.year_like or b.year_like)
-    return rounded and abs(x - y) <= _ROUNDED * max(abs(x), abs(y)) and _digits(a.value) != _digits(b.value)
+    return rounded and abs(x - y) <= _ROUNDED * max(abs(x), abs(y)) and _digits(b.value) < _digits(a.value)
 
 
 def _digits(value: float) -> int:

@@ -83,9 +83,9 @@ NEGATORS: dict[str, frozenset[str]] = {
         ).split()
     ),
     "de": frozenset(
-        "nicht kein keine keinen keinem keiner keines nie niemals niemand niemanden nichts ohne weder nirgends".split()
+        "nicht kein keine keinen keinem keiner keines nie niemals niemand niemanden nichts ohne weder nirgends nein".split()
     ),
-    "fr": frozenset("pas jamais aucun aucune rien personne nul nulle sans ni guère".split()),
+    "fr": frozenset("pas jamais aucun aucune rien personne nul nulle sans ni guère non".split()),
     "es": frozenset("no nunca jamás ningún ninguno ninguna nadie nada sin ni tampoco".split()),
     "zh": frozenset("不 没 无 未 非 勿 莫 否".split()),
 }
@@ -94,18 +94,262 @@ NEGATIVE_WORDS: dict[str, frozenset[str]] = {
     "en": frozenset(
         (
             "lack lacks lacked refuse fail fails failed unable unknown impossible absent absence avoid prevent stop cease "
-            "rarely seldom hardly few unless except only alone false free exclude deny rule invalid undefined neither"
+            "rarely seldom hardly few unless except false free exclude deny invalid undefined neither lost "
+            "unlike otherwise"
         ).split()
     ),
     "de": frozenset(
-        "fehlen fehlt mangeln verweigern unmöglich unbekannt selten kaum außer nur falsch verhindern vermeiden aufhören".split()
+        (
+            "fehlen fehlt mangeln verweigern unmöglich unbekannt selten kaum außer ausgenommen falsch verhindern vermeiden "
+            "aufhören meiden gleich frei zu geschlossen statt ohne abhalten"
+        ).split()
     ),
     "fr": frozenset(
-        "manquer refuser impossible inconnu rarement sauf seulement faux empêcher éviter cesser ne inutilisable".split()
+        "manquer refuser impossible inconnu rarement sauf faux empêcher éviter cesser inutilisable gratuit excepté moins perdre".split()
     ),
     "es": frozenset(
-        "faltar carecer imposible desconocido rara salvo solo falso evitar impedir dejar".split()
+        "faltar carecer imposible desconocido rara salvo falso evitar impedir dejar gratis".split()
     ),
     "zh": frozenset("缺 禁 仅 只".split()),
 }
-"""Words that deny without a negator; they keep the negation rules silent where they stand."""
+"""Words that deny without a negator; where they stand, the negation rules are content."""
+
+NEGATIVE_PREFIXES: dict[str, tuple[str, ...]] = {
+    "en": ("un", "in", "im", "ir", "il", "non", "dis"),
+    "de": ("un", "nicht"),
+    "fr": ("in", "im", "ir", "non"),
+    "es": ("in", "im", "des"),
+    "zh": (),
+}
+
+PHRASES: dict[str, tuple[tuple[str, str], ...]] = {
+    "en": (
+        (
+            r"at (?:the )?(?:most|maximum)|no (?:more|longer|higher|later|faster|greater|larger|bigger|older) than|not more than|up to"
+            r"|or (?:less|below|fewer|lower)\b(?! than)|as (?:much|many|long|high|far) as|once (?:a|per) \w+ is the most",
+            "bound-",
+        ),
+        (
+            r"at (?:the )?(?:least|minimum)|no (?:less|fewer|lower|shorter|earlier|smaller) than|not less than|or (?:more|above|higher)\b(?! than)",
+            "bound+",
+        ),
+        (r"a (?:few|number of|couple of)|some of the", "some"),
+        (r"the (?:vast )?majority|for the most part|more often than not|as a rule|most of the", "most"),
+        (
+            r"only if|only when|only by|not (?:before|until)|no \w+ (?:except|but)|nothing but|none but",
+            "only",
+        ),
+        (r"not as \w+ as|less \w+ than|not so \w+ as", "amount-"),
+        (r"(?:is|are) (?:able|possible)|it is possible|in a position to|(?:is|are) allowed", "may"),
+        (r"(?:has|have|had) to\b|(?:is|are|was|were) (?:required|obliged|needed|necessary)|it takes", "must"),
+        (r"is not known|are not known|(?:is|are) unknown", "no"),
+    ),
+    "de": (
+        (r"nicht (?:mehr|schneller|länger|höher|größer|später) als|bis zu|nicht über", "bound-"),
+        (r"nicht (?:weniger|kürzer|niedriger|kleiner|früher) als", "bound+"),
+        (r"die meisten|der größte teil|die mehrheit", "most"),
+        (r"ist es möglich|möglich ist|in der lage", "may"),
+        (r"ist nötig|sind nötig|ist erforderlich|(?:hat|haben) \w* ?zu \w+en", "must"),
+        (r"nur wer|nur wenn|erst wenn|und nur dann", "only"),
+    ),
+    "fr": (
+        (r"au (?:plus|maximum)|pas plus (?:de|que)|jusqu['’]à", "bound-"),
+        (r"au (?:moins|minimum)|d['’]au moins|pas moins (?:de|que)", "bound+"),
+        (r"la plupart|la majorité|le plus souvent", "most"),
+        (r"il (?:est|arrive) (?:possible )?que|est possible", "may"),
+        (r"(?:est|sont) tenue?s? de|il faut|a besoin de?|on a besoin|(?:est|sont) nécessaires?", "must"),
+        (r"ne \w+ (?:encore )?que\b|n['’]\w+ (?:encore )?que\b|n['’]est que", "only"),
+        (r"ne \w+ plus\b|n['’]\w+ plus\b", "no"),
+        (r"moins bien", "quality-"),
+        (r"moins (?:de|que|\\w+ que)", "amount-"),
+    ),
+    "es": (
+        (r"como máximo|a lo sumo|no más de|hasta", "bound-"),
+        (r"al menos|por lo menos|como mínimo|no menos de", "bound+"),
+        (r"la mayoría|la mayor parte", "most"),
+        (r"tiene que|tienen que|hay que|es necesario", "must"),
+    ),
+    "zh": (
+        (r"至多|最多|不超过|不大于", "bound-"),
+        (r"至少|最少|不少于|不小于", "bound+"),
+        (r"大多数|大部分|多数", "most"),
+    ),
+}
+"""Phrases that count as one cue: (regular expression, cue); tried before single words."""
+
+CUES: dict[str, dict[str, str]] = {
+    "en": {
+        "all": "all every each always everybody everyone everything whenever entire whole both invariably",
+        "most": "most mostly usually mainly chiefly largely typically generally normally majority primarily",
+        "many": "many much often frequently numerous lots commonly",
+        "some": "some several certain sometimes occasionally various",
+        "few": "few rarely seldom hardly scarcely",
+        "no": "no none nobody nothing never neither nor nowhere without",
+        "only": "only solely alone exclusively just sole merely single",
+        "may": "may might could possibly perhaps potentially possible maybe likely probably possibility",
+        "can": "can able allowed permitted allow let",
+        "must": "must shall required requires require need needs mandatory obliged demand demands necessary needed",
+        "should": "should ought advise advises advised recommended recommend",
+        "amount+": (
+            "more higher larger greater bigger increase increases increased rise rises rose risen rising grow grows grew "
+            "grown exceed exceeds exceeded above over longer taller heavier further beyond raise raised raises climb climbed gain gained "
+            "expand expands expanded surpass increasing growing growth doubled extended"
+        ),
+        "amount-": (
+            "less lower smaller fewer decrease decreases decreased fall falls fell fallen falling shrink shrinks shrank "
+            "drop drops dropped below under shorter lighter reduce reduces reduced decline declined declines lowers lowered cut lose lost "
+            "younger shrunk diminished decreasing reduction loss shortened contract contracts"
+        ),
+        "quality+": "better best",
+        "quality-": "worse worst",
+        "time-": "before earlier early prior sooner",
+        "time+": "after later late afterwards subsequently",
+        "speed+": "faster quickly quick fast rapidly rapid quicker",
+        "speed-": "slower slowly slow",
+        "strength+": "stronger strongest strong",
+        "strength-": "weaker weakest weak",
+        "size+": "largest biggest highest longest heaviest maximum tallest",
+        "size-": "smallest lowest shortest lightest minimum",
+        "north+": "north northern northward",
+        "north-": "south southern southward",
+        "east+": "east eastern",
+        "east-": "west western",
+        "left+": "left",
+        "left-": "right",
+        "in+": "inside within import imports imported indoor",
+        "in-": "outside export exports exported outdoor",
+        "open+": "open opens opened",
+        "open-": "close closes closed shut",
+        "sign+": "positive",
+        "sign-": "negative",
+        "even+": "even",
+        "even-": "odd",
+        "true+": "true",
+        "true-": "false",
+        "warm+": "warm warmer hot hotter",
+        "warm-": "cold colder cool cooler",
+        "age+": "older old oldest",
+        "age-": "newer new newest young",
+        "with+": "with",
+        "with-": "without",
+        "light+": "bright brighter light",
+        "light-": "dark darker",
+        "hard+": "harder hard difficult",
+        "hard-": "easier easy simple",
+        "cheap+": "cheaper cheap inexpensive",
+        "cheap-": "expensive dearer costly",
+        "deep+": "deeper deep",
+        "deep-": "shallower shallow",
+        "wide+": "wider wide broad broader",
+        "wide-": "narrower narrow",
+        "thick+": "thicker thick",
+        "thick-": "thinner thin",
+        "near+": "nearer near closer",
+        "near-": "farther far",
+        "rich+": "richer rich",
+        "rich-": "poorer poor",
+        "wet+": "wet wetter damp humid",
+        "wet-": "dry drier",
+        "win+": "won win wins",
+        "win-": "lost loses defeat defeated",
+        "if": "if unless provided except otherwise assuming",
+        "when": "when where once whenever should until suppose case for with in under than during let given excepted as whereupon by "
+        "while which that who whose having",
+    },
+    "de": {
+        "all": "alle alles jeder jede jedes jeden jedem immer sämtliche sämtlichen ganze ganzen täglich beide stets aller allen",
+        "most": "meist meistens meisten hauptsächlich überwiegend größtenteils vorwiegend",
+        "many": "viele vielen vieler oft häufig zahlreiche viel",
+        "some": "einige einigen manche manchen mehrere manchmal gelegentlich",
+        "few": "wenige wenigen selten kaum wenig",
+        "no": "kein keine keinen keinem keiner nie niemals niemand nichts weder ohne keines",
+        "only": "nur ausschließlich allein lediglich bloß",
+        "may": "kann können könnte könnten darf dürfen möglich vielleicht möglicherweise erlaubt",
+        "must": "muss müssen nötig erforderlich notwendig",
+        "should": "soll sollte sollten sollen",
+        "amount+": (
+            "mehr höher größer steigt stieg gestiegen steigen über wächst wuchs gewachsen länger schwerer zunehmen zugenommen erhöht "
+            "übersteigt mehr anstieg verlängerte verlängert teurer steigend"
+        ),
+        "amount-": (
+            "weniger niedriger kleiner sinkt sank gesunken sinken unter kürzer leichter abgenommen verringert fällt fiel gefallen "
+            "kürzte kürzer zurück ging billiger gering geringer kälter"
+        ),
+        "quality+": "besser bester besten",
+        "quality-": "schlechter schlechtesten",
+        "bound+": "mindestens wenigstens",
+        "bound-": "höchstens maximal",
+        "time-": "vor früher zuvor vorher",
+        "time+": "nach später danach nachher",
+        "speed+": "schneller schnell",
+        "speed-": "langsamer langsam",
+        "north+": "norden nördlich nordwärts",
+        "north-": "süden südlich südwärts",
+        "sign+": "positiv positive",
+        "sign-": "negativ negative",
+        "with+": "mit",
+        "with-": "ohne",
+        "open+": "offen öffnet geöffnet",
+        "open-": "geschlossen schließt zu",
+        "if": "wenn falls sofern außer ausgenommen solange soweit",
+        "when": "sobald bei wer als steigt sinkt im nach vor ohne mit unter über da und täglich der die das durch samstags sonntags nur",
+    },
+    "fr": {
+        "all": "tous toutes tout toute chaque toujours entier entière quel",
+        "most": "plupart majorité surtout principalement généralement habituellement principaux",
+        "many": "beaucoup souvent nombreux nombreuses",
+        "some": "certains certaines quelques parfois plusieurs",
+        "few": "peu rarement guère",
+        "no": "aucun aucune jamais personne rien sans nul nulle ni",
+        "only": "seulement uniquement seul seule exclusivement ne_que",
+        "may": "peut peuvent pourrait possible possibles peut-être permet",
+        "must": "doit doivent faut falloir nécessaire nécessaires nécessaire devait exige",
+        "should": "devrait devraient",
+        "amount+": "plus supérieur supérieure augmenté augmente augmentation hausse monte monter haute haut élevée élevé dépasse grandes delà",
+        "amount-": "moins inférieur inférieure baissé baisse diminué diminue diminution basse bas perdu descendre réduit dessous",
+        "quality+": "mieux meilleur meilleure",
+        "quality-": "pire pis",
+        "time-": "avant",
+        "time+": "après",
+        "age+": "ancien ancienne anciens",
+        "age-": "récent récente nouveau",
+        "north+": "nord",
+        "north-": "sud",
+        "with+": "avec",
+        "with-": "sans",
+        "if": "si s'il sauf excepté hormis condition pourvu moyennant s",
+        "when": "quand lorsque lorsqu qui dès cas seulement en sous pour que avec où sinon un une ne",
+    },
+    "es": {
+        "all": "todos todas todo toda cada siempre ambos",
+        "most": "mayoría generalmente principalmente normalmente",
+        "many": "muchos muchas mucho mucha numerosos",
+        "some": "algunos algunas varios varias",
+        "few": "pocos pocas raramente poco",
+        "no": "ningún ninguno ninguna nunca nadie nada sin jamás",
+        "only": "solo sólo solamente únicamente único",
+        "may": "puede pueden podría posible quizás",
+        "must": "debe deben necesario obligatorio",
+        "amount+": "más mayor mayores aumenta aumentó crece creció sube subió supera encima",
+        "amount-": "menos menor menores disminuye disminuyó baja bajó debajo",
+        "time-": "antes",
+        "time+": "después tras",
+        "with+": "con",
+        "with-": "sin",
+        "if": "si salvo excepto siempre_que",
+        "when": "cuando en al que con",
+    },
+    "zh": {
+        "all": "都 皆 每 全 所有 任意",
+        "may": "可 能",
+        "must": "须 必",
+        "amount+": "大 多 高 增 升",
+        "amount-": "小 少 低 减 降",
+        "time-": "前",
+        "time+": "后",
+        "if": "若 如",
+        "when": "当 则 时",
+        "only": "只 仅",
+    },
+}
+"""Words that count as a cue, by cue. Cues that end in + and - are the two directions of one axis."""

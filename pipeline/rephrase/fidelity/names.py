@@ -11,6 +11,7 @@ from pipeline.rephrase.fidelity.analysis import Analysis, Token
 from pipeline.rephrase.fidelity.figures import Compared
 from pipeline.rephrase.fidelity.lexicon import FUNCTION_WORDS, STOP
 from pipeline.rephrase.fidelity.quantities import _MONTHS, _WEEKDAYS
+from pipeline.rephrase.fidelity.units import UNITS
 
 _LINK = frozenset("of the de la le du des von van der den di da del al bin ibn y e d' d’ zu".split())
 _TITLES = frozenset(
@@ -27,6 +28,18 @@ _DETERMINERS = frozenset(
     ).split()
 )
 _PLACE_PREPOSITIONS = frozenset("in aus nach von bei über mit und oder durch gegen".split())
+
+
+_DEMONYMS = dict(
+    pair.split("=")
+    for pair in (
+        "danish=denmark french=france dutch=netherlands swiss=switzerland spanish=spain british=britain english=england welsh=wales "
+        "irish=ireland scottish=scotland greek=greece swedish=sweden finnish=finland polish=poland turkish=turkey chinese=china "
+        "portuguese=portugal norwegian=norway american=america czech=czechia thai=thailand frankreich=französisch peruvian=peru "
+        "danois=danemark français=france espagnol=espagne allemand=allemagne chilean=chile"
+    ).split()
+)
+"""Adjectives that do not begin as their country does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +164,11 @@ def _proper(tokens: list[Token], at: int, language: str) -> bool:
     if _NOUN_ENDING.search(token.lower):
         return False
     following = tokens[at + 1] if at + 1 < len(tokens) else None
+    counted = at > 0 and (tokens[at - 1].kind == "num" or tokens[at - 1].lower in _DETERMINERS)
     pair = (
-        following is not None
+        not counted
+        and token.lower not in UNITS
+        and following is not None
         and following.kind == "word"
         and following.text[0].isupper()
         and following.start == token.end + 1
@@ -215,6 +231,8 @@ def _alias(name: Name, absent: list[str], words: set[str], initials: set[str]) -
 
 def _kin(word: str, words: set[str]) -> bool:
     """`Germany` and `German`, `Rome` and `Roman`, `Brahms` and `Brahms'`: a common head and a short rest."""
+    if _DEMONYMS.get(word) in words or any(_DEMONYMS.get(other) == word for other in words):
+        return True
     if len(word) == 1:
         return any(other.startswith(word) for other in words)
     if "-" in word:

@@ -5,63 +5,157 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipeline.records import Finding, Span
-from pipeline.rephrase.fidelity.alignment import Pair, align
-from pipeline.rephrase.fidelity.analysis import Analysis, Token
-from pipeline.rephrase.fidelity.lexicon import NEGATIVE_WORDS, NEGATORS
+from pipeline.rephrase.fidelity.alignment import Group, tokens_of
+from pipeline.rephrase.fidelity.analysis import Analysis, Token, stem_of
+from pipeline.rephrase.fidelity.lexicon import NEGATIVE_PREFIXES, NEGATIVE_WORDS, NEGATORS
+from pipeline.rephrase.fidelity.matching import kindred
+
+_REACH = 7
+"""Tokens on either side of a negator that it may deny."""
 
 
-def negators(tokens: list[Token], language: str) -> list[Token]:
-    """The tokens that deny something."""
-    return [token for token in tokens if token.lower in NEGATORS[language] or token.lower.endswith("n't")]
+def compare_negation(source: Analysis, rewrite: Analysis, groups: list[Group]) -> list[Finding]:
+    """Findings for what is denied on one side and stated on the other.
 
-
-def compare_negation(source: Analysis, rewrite: Analysis, pairs: list[Pair] | None = None) -> list[Finding]:
-    """Findings where aligned sentences deny an odd number of things on one side only."""
+    A negator's focus are the content words near it. Where a focus word stands in the other text without any denial
+    near it, the polarity has changed; where none of them stands there, the whole group decides.
+    """
     found: list[Finding] = []
-    for pair in pairs if pairs is not None else align(source, rewrite):
-        found.extend(_pair(source, rewrite, pair))
+    even = (_count(source) - _count(rewrite)) % 2 == 0
+    for group in groups:
+        a, b = tokens_of(source, group.source), tokens_of(rewrite, group.rewrite)
+        before = len(found)
+        for token in _undenied(a, b, source.language, rewrite.language):
+            found.append(_finding("lost", token, rewrite, group.rewrite))
+            break
+        for token in _undenied(b, a, rewrite.language, source.language):
+            if not _asks(rewrite, token):
+                found.append(_finding("added", token, source, group.source))
+                break
+        if len(found) == before and not even:
+            found.extend(_parity(source, rewrite, group, a, b))
     return found
 
 
-def _pair(source: Analysis, rewrite: Analysis, pair: Pair) -> Iterator[Finding]:
-    ours = [token for index in pair.source for token in negators(source.by_sentence[index], source.language)]
-    theirs = [
-        token for index in pair.rewrite for token in negators(rewrite.by_sentence[index], rewrite.language)
-    ]
-    if bool(ours) == bool(theirs):
+def _count(analysis: Analysis) -> int:
+    return sum(_negates(tokens, at, analysis.language) for tokens in analysis.by_sentence for at in range(len(tokens)))
+
+
+def _parity(
+    source: Analysis, rewrite: Analysis, group: Group, a: list[Token], b: list[Token]
+) -> Iterator[Finding]:
+    """A negator more or less between two sentences that are otherwise the same."""
+    ours = [a[at] for at in range(len(a)) if _negates(a, at, source.language)]
+    theirs = [b[at] for at in range(len(b)) if _negates(b, at, rewrite.language)]
+    if (len(ours) - len(theirs)) % 2 == 0 or any(
+        rewrite.sentences[index].question for index in group.rewrite
+    ):
         return
-    if ours and not _softened(rewrite, pair.rewrite):
-        yield Finding(
-            kind="negation",
-            direction="lost",
-            message=f"{ours[0].text!r} is gone",
-            source=_span(ours[0]),
-            rewrite=_whole(rewrite, pair.rewrite),
-        )
-    if theirs and not _softened(source, pair.source):
-        yield Finding(
-            kind="negation",
-            direction="added",
-            message=f"{theirs[0].text!r} is new",
-            source=_whole(source, pair.source),
-            rewrite=_span(theirs[0]),
-        )
+    if any(token.lower in NEGATIVE_WORDS[source.language] for token in a + b):
+        return
+    mine, yours = {token.stem for token in a if token.stem}, {token.stem for token in b if token.stem}
+    if len(mine & yours) < _NEARLY * len(mine | yours):
+        return
+    if len(ours) > len(theirs):
+        yield _finding("lost", ours[-1], rewrite, group.rewrite)
+    else:
+        yield _finding("added", theirs[-1], source, group.source)
 
 
-def _softened(analysis: Analysis, sentences: tuple[int, ...]) -> bool:
-    """Whether the side without a negator denies by its words: `lacks`, `refuse`, `unknown`."""
-    words = NEGATIVE_WORDS.get(analysis.language, frozenset())
-    return any(
-        token.lower in words or token.lemma in words
-        for index in sentences
-        for token in analysis.by_sentence[index]
+_NEARLY = 0.8
+"""Share of common stems from which two groups count as the same sentences."""
+
+
+def _negates(tokens: list[Token], at: int, language: str) -> bool:
+    token = tokens[at]
+    if token.lower.endswith("n't") or token.lower.endswith("n’t"):
+        return True
+    if token.lower not in NEGATORS[language]:
+        return False
+    following = tokens[at + 1].lower if at + 1 < len(tokens) else ""
+    if language == "en" and token.lower in ("no", "not"):
+        return (
+            following not in ("more", "longer", "less", "only", "just", "higher", "later", "fewer", "before")
+            or token.lower == "not"
+            and following == "before"
+        )
+    if language == "fr" and token.lower == "personne":
+        return any(other.lower in ("ne", "n'", "n’") for other in tokens)
+    return not (
+        language == "de" and token.lower == "nicht" and following in ("mehr", "nur", "schneller", "länger")
     )
 
 
-def _span(token: Token) -> Span:
-    return Span(start=token.start, end=token.end, text=token.text)
+def _undenied(ours: list[Token], theirs: list[Token], language: str, other: str) -> Iterator[Token]:
+    negators = [at for at in range(len(ours)) if _negates(ours, at, language)]
+    denied = {at for at in range(len(theirs)) if _negates(theirs, at, other)}
+    soft = {
+        at
+        for at, token in enumerate(theirs)
+        if token.lower in NEGATIVE_WORDS[other]
+        or token.lemma in NEGATIVE_WORDS[other]
+        or _prefixed(token, ours, other)
+    }
+    for at in negators:
+        focus = _focus(ours, at)
+        places = [
+            place
+            for place, token in enumerate(theirs)
+            if token.stem and any(kindred(token.stem, stem) for stem in focus)
+        ]
+        marks = denied | soft
+        if not places:
+            if not marks:
+                yield ours[at]
+            continue
+        if not any(
+            abs(place - mark) <= _REACH and theirs[place].sentence - theirs[mark].sentence in (-1, 0, 1)
+            for place in places
+            for mark in marks
+        ):
+            yield ours[at]
 
 
-def _whole(analysis: Analysis, sentences: tuple[int, ...]) -> Span:
-    first, last = analysis.sentences[sentences[0]], analysis.sentences[sentences[-1]]
-    return Span(start=first.start, end=last.end, text=analysis.text[first.start : last.end])
+def _focus(tokens: list[Token], at: int) -> list[str]:
+    """Stems of the content words behind a negator in its clause, else before it."""
+    behind: list[str] = []
+    for token in tokens[at + 1 : at + 1 + _REACH]:
+        if token.kind == "mark" and token.text in ",;.:!?" or token.sentence != tokens[at].sentence:
+            break
+        if token.stem:
+            behind.append(token.stem)
+    before: list[str] = []
+    for token in reversed(tokens[max(0, at - _REACH) : at]):
+        if token.kind == "mark" and token.text in ",;.:!?" or token.sentence != tokens[at].sentence:
+            break
+        if token.stem:
+            before.append(token.stem)
+    return behind[:2] + before[:1] if behind else before[:2]
+
+
+def _prefixed(token: Token, ours: list[Token], language: str) -> bool:
+    """Whether a word is the denied form of one of the other side: `undefined` for `defined`."""
+    for prefix in NEGATIVE_PREFIXES[language]:
+        rest = token.lemma[len(prefix) :]
+        if token.lemma.startswith(prefix) and len(rest) >= 4:
+            stem = stem_of(rest, language)
+            return any(other.stem and kindred(other.stem, stem) for other in ours)
+    return False
+
+
+def _asks(analysis: Analysis, token: Token) -> bool:
+    return analysis.sentences[token.sentence].question
+
+
+def _finding(direction: str, token: Token, other: Analysis, sentences: tuple[int, ...]) -> Finding:
+    mine = Span(start=token.start, end=token.end, text=token.text)
+    first, last = other.sentences[sentences[0]], other.sentences[sentences[-1]]
+    place = Span(start=first.start, end=last.end, text=other.text[first.start : last.end])
+    lost = direction == "lost"
+    return Finding(
+        kind="negation",
+        direction="lost" if lost else "added",
+        message=f"{token.text!r} is {'gone' if lost else 'new'}",
+        source=mine if lost else place,
+        rewrite=place if lost else mine,
+    )

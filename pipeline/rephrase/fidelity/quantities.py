@@ -14,7 +14,7 @@ from pipeline.rephrase.fidelity.units import PER, PHRASES, UNITS, Unit, unit_of
 _ABOUT = frozenset(
     (
         "about around approximately roughly nearly almost some circa ca approx etwa rund ungefähr fast knapp gut environ près "
-        "presque quelque unos aproximadamente casi cerca alrededor 约 大约 近 ≈ ~ estimated over"
+        "presque quelque unos aproximadamente casi cerca alrededor 约 大约 近 ≈ ~ estimated"
     ).split()
 )
 _MONTHS: dict[str, int] = {

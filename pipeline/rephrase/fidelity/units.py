@@ -156,6 +156,7 @@ _SHORT = {
 
 PHRASES: dict[tuple[str, ...], Unit] = {
     ("per", "cent"): UNITS["%"],
+    ("per", "mille"): UNITS["‰"],
     ("pour", "cent"): UNITS["%"],
     ("por", "ciento"): UNITS["%"],
     ("degrees", "celsius"): UNITS["°c"],

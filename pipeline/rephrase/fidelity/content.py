@@ -1,0 +1,244 @@
+"""Sentences lost or invented, members of lists, and things that changed places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pipeline.records import Finding, Span
+from pipeline.rephrase.fidelity.alignment import Group, tokens_of, units, weights
+from pipeline.rephrase.fidelity.analysis import Analysis, Token
+from pipeline.rephrase.fidelity.matching import has, kindred
+
+_LOST, _INVENTED = 0.3, 0.3
+"""Share of a sentence's weighted content that the other text must have."""
+_FEWEST = 3
+"""Content words from which a sentence is held to say something of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A unit of sentences, and the share of its content that the other text has."""
+
+    unit: tuple[int, ...]
+    share: float
+
+
+def compare_content(source: Analysis, rewrite: Analysis) -> tuple[list[Finding], float]:
+    """Findings for sentences without a counterpart, and the mean share of the source's content that is kept."""
+    kept = _shares(source, rewrite)
+    made = _shares(rewrite, source)
+    findings = [
+        Finding(
+            kind="lost_sentence",
+            direction="lost",
+            message=f"nothing says this ({item.share:.2f})",
+            source=_span(source, item.unit),
+        )
+        for item in kept
+        if item.share < _LOST
+    ]
+    findings += [
+        Finding(
+            kind="invented_sentence",
+            direction="added",
+            message=f"nothing in the source says this ({item.share:.2f})",
+            rewrite=_span(rewrite, item.unit),
+        )
+        for item in made
+        if item.share < _INVENTED and not all(rewrite.sentences[index].question for index in item.unit)
+    ]
+    return findings, sum(item.share for item in kept) / len(kept) if kept else 1.0
+
+
+def _span(analysis: Analysis, unit: tuple[int, ...]) -> Span:
+    start, end = analysis.sentences[unit[0]].start, analysis.sentences[unit[-1]].end
+    return Span(start=start, end=end, text=analysis.text[start:end])
+
+
+def _shares(one: Analysis, other: Analysis) -> list[Said]:
+    weight = weights(one, other)
+    pool = other.all_stems
+    figures = {token.text for token in other.tokens if token.kind == "num"}
+    found = []
+    for unit in units(one):
+        tokens = tokens_of(one, unit)
+        stems = {token.stem for token in tokens if token.stem}
+        numbers = {token.text for token in tokens if token.kind == "num"}
+        formulas = sum(formula.sentence in unit for formula in one.formulas)
+        if len(stems) + len(numbers) < _FEWEST or formulas > len(stems):
+            continue
+        whole = sum(weight[stem] for stem in stems) + len(numbers)
+        kept = sum(weight[stem] for stem in stems if has(stem, pool)) + len(numbers & figures)
+        found.append(Said(unit, kept / whole))
+    return found
+
+
+def compare_lists(source: Analysis, rewrite: Analysis) -> list[Finding]:
+    """Findings for members of enumerations (three items or more) that are missing or new on the other side."""
+    found = []
+    for one, other, direction in ((source, rewrite, "lost"), (rewrite, source, "added")):
+        pool = other.all_stems
+        for items in _enumerations(one):
+            here = [any(has(token.stem, pool) for token in item if token.stem) for item in items]
+            if sum(here) < max(2, len(items) - 1) or all(here):
+                continue
+            item = items[here.index(False)]
+            span = Span(start=item[0].start, end=item[-1].end, text=one.text[item[0].start : item[-1].end])
+            lost = direction == "lost"
+            found.append(
+                Finding(
+                    kind="list",
+                    direction="lost" if lost else "added",
+                    message=f"{span.text!r} is {'missing' if lost else 'new'} in the list",
+                    source=span if lost else None,
+                    rewrite=None if lost else span,
+                )
+            )
+    return found
+
+
+_FINITE = frozenset(
+    (
+        "it they he she which who that is are was were has have had can may must will we you not er sie es ist sind war wird hat haben "
+        "kann il elle ils elles est sont qui que ont se no so then"
+    ).split()
+)
+"""Words by which a piece between commas is a clause and no member of a list."""
+_AND = frozenset("and or und oder et ou y o sowie".split())
+
+
+def _enumerations(analysis: Analysis) -> Iterator[list[list[Token]]]:
+    """Runs `a, b and c` of short items."""
+    for tokens in analysis.by_sentence:
+        pieces: list[list[Token]] = [[]]
+        joints: list[str] = []
+        for token in tokens:
+            if token.text == "," or token.lower in _AND:
+                if pieces[-1]:
+                    pieces.append([])
+                    joints.append(token.lower)
+                continue
+            if token.kind == "mark":
+                pieces.append([])
+                joints.append(token.text)
+                continue
+            pieces[-1].append(token)
+        for at, joint in enumerate(joints):
+            if joint not in _AND or at < 1 or joints[at - 1] != ",":
+                continue
+            start = at - 1
+            while start > 0 and joints[start - 1] == "," and len(pieces[start]) <= 4:
+                start -= 1
+            items = [pieces[start][-2:], *pieces[start + 1 : at + 1], pieces[at + 1][:3]]
+            middle = [token.lower for item in items[1:] for token in item]
+            if _FINITE & set(middle):
+                continue
+            if all(0 < len(item) <= 4 and any(token.stem for token in item) for item in items):
+                yield items
+
+
+_WINDOW = 5
+_PREPOSITION = 0.5
+"""Weight of the word before a name or a figure."""
+_MARGIN, _COMMON_MARGIN = 0.7, 0.9
+
+
+def compare_places(source: Analysis, rewrite: Analysis, groups: list[Group]) -> list[Finding]:
+    """Findings for two things that have taken each other's place: each now stands where the other stood."""
+    found: list[Finding] = []
+    ours = _contexts(tokens_of(source, tuple(range(len(source.sentences)))))
+    theirs = _contexts(tokens_of(rewrite, tuple(range(len(rewrite.sentences)))))
+    shared = sorted(ours.keys() & theirs.keys())
+    voices_differ = _passive(source) != _passive(rewrite)
+    capital = {token.stem for token in source.tokens if token.kind == "word" and token.text[0].isupper()}
+    for index, a in enumerate(shared):
+        for b in shared[index + 1 :]:
+            if (
+                not _comparable(a, b)
+                or (kindred(a, b) and not a.isdigit())
+                or _touch(a, b, ours)
+                or _touch(a, b, theirs)
+            ):
+                continue
+            stay = _alike(ours[a], theirs[a], a, b) + _alike(ours[b], theirs[b], a, b)
+            swap = _alike(ours[a], theirs[b], a, b) + _alike(ours[b], theirs[a], a, b)
+            if min(len(side[name]) for side in (ours, theirs) for name in (a, b)) < _FEWEST:
+                continue
+            named = a[0].isdigit() or (a in capital and b in capital)
+            if (
+                swap > stay + (_MARGIN if named else _COMMON_MARGIN)
+                and min(_alike(ours[a], theirs[b], a, b), _alike(ours[b], theirs[a], a, b)) > 0.3
+            ):
+                found.append(
+                    Finding(
+                        kind="swap",
+                        direction="changed",
+                        message=f"{a!r} and {b!r} have changed places",
+                        source=_mention(source, a),
+                        rewrite=_mention(rewrite, a),
+                    )
+                )
+                return found
+    return found
+
+
+Context = dict[str, float]
+
+
+def _contexts(tokens: list[Token]) -> dict[str, Context]:
+    """For each content word and figure: its neighbors, the nearer the heavier; words said twice are left out."""
+    content = [token for token in tokens if token.stem or token.kind == "num"]
+    place = {id(token): at for at, token in enumerate(tokens)}
+    found: dict[str, Context] = {}
+    twice: set[str] = set()
+    for at, token in enumerate(content):
+        name = token.stem or token.text
+        if name in found:
+            twice.add(name)
+        near = found.setdefault(name, {})
+        for other in content[max(0, at - _WINDOW) : at + _WINDOW + 1]:
+            if other is token or other.sentence != token.sentence:
+                continue
+            gap = abs(place[id(other)] - place[id(token)])
+            low, high = sorted((place[id(other)], place[id(token)]))
+            gap += 3 * sum(item.text in ",;:" or item.lower in _AND for item in tokens[low + 1 : high])
+            near[other.stem or other.text] = max(near.get(other.stem or other.text, 0.0), 1 / max(1, gap))
+        at_token = place[id(token)]
+        if (
+            (token.kind == "num" or token.text[0].isupper())
+            and at_token
+            and tokens[at_token - 1].kind == "word"
+        ):
+            near[f"<{tokens[at_token - 1].lower}"] = _PREPOSITION
+    return {name: near for name, near in found.items() if name not in twice}
+
+
+_AGENT = frozenset({"by", "von", "durch", "par", "por"})
+
+
+def _passive(analysis: Analysis) -> bool:
+    return any(token.lower in _AGENT for token in analysis.tokens)
+
+
+def _comparable(a: str, b: str) -> bool:
+    return a[0].isdigit() == b[0].isdigit()
+
+
+def _touch(a: str, b: str, contexts: dict[str, Context]) -> bool:
+    """Whether two words stand side by side, as an adjective and its noun do."""
+    return contexts[a].get(b, 0.0) >= 0.5
+
+
+def _alike(x: Context, y: Context, *without: str) -> float:
+    """How alike two contexts are: the lighter weights of what they share over the heavier of all, 0 … 1."""
+    keys = (x.keys() | y.keys()) - set(without)
+    heavy = sum(max(x.get(key, 0.0), y.get(key, 0.0)) for key in keys)
+    return sum(min(x.get(key, 0.0), y.get(key, 0.0)) for key in keys) / heavy if heavy else 0.0
+
+
+def _mention(analysis: Analysis, name: str) -> Span | None:
+    for token in analysis.tokens:
+        if (token.stem or token.text) == name:
+            return Span(start=token.start, end=token.end, text=token.text)
+    return None

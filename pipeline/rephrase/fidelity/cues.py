@@ -1,0 +1,69 @@
+"""Cues: where a text says all or some, may or must, more or less, before or after, if or unless."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from pipeline.rephrase.fidelity.analysis import Analysis
+from pipeline.rephrase.fidelity.lexicon import CUES, NEGATORS, PHRASES
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    name: str
+    text: str
+    start: int
+    end: int
+    sentence: int
+
+
+@cache
+def _words(language: str) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for cue, words in CUES[language].items():
+        for word in words.split():
+            found.setdefault(word, []).append(cue)
+    return {word: tuple(dict.fromkeys(cues)) for word, cues in found.items()}
+
+
+@cache
+def _phrases(language: str) -> tuple[tuple[re.Pattern[str], str], ...]:
+    edge = "" if language == "zh" else r"\b"
+    return tuple(
+        (re.compile(f"{edge}(?:{pattern})", re.IGNORECASE), cue) for pattern, cue in PHRASES[language]
+    )
+
+
+def cues(analysis: Analysis) -> list[list[Cue]]:
+    """The cues of each sentence. Words inside a phrase that is a cue are no cues of their own."""
+    words, phrases = _words(analysis.language), _phrases(analysis.language)
+    found: list[list[Cue]] = []
+    for sentence, tokens in zip(analysis.sentences, analysis.by_sentence, strict=True):
+        here: list[Cue] = []
+        for pattern, name in phrases:
+            for hit in pattern.finditer(analysis.text, sentence.start, sentence.end):
+                if not any(cue.start < hit.end() and hit.start() < cue.end for cue in here):
+                    here.append(Cue(name, hit[0], hit.start(), hit.end(), sentence.index))
+        covered = [(cue.start, cue.end) for cue in here]
+        for at, token in enumerate(tokens):
+            names = words.get(token.lower) or (words.get(token.lemma, ()) if token.kind == "word" else ())
+            if not names or any(low <= token.start < high for low, high in covered):
+                continue
+            if token.lower == "may" and token.text == "May" and at:
+                continue
+            if (
+                token.lower in ("over", "above", "under")
+                and at + 1 < len(tokens)
+                and token.lower == "over"
+                and tokens[at + 1].lower in ("a", "the")
+            ):
+                continue
+            denied = at and tokens[at - 1].lower in NEGATORS[analysis.language]
+            for name in names:
+                if denied and name[-1] in "+-":
+                    continue
+                here.append(Cue(name, token.text, token.start, token.end, sentence.index))
+        found.append(sorted(here, key=lambda cue: cue.start))
+    return found

@@ -1,0 +1,301 @@
+"""Quantifiers, modality, conditions and directions of comparison, compared group by group."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from pipeline.records import Finding, Span
+from pipeline.rephrase.fidelity.alignment import Group, tokens_of
+from pipeline.rephrase.fidelity.analysis import Analysis, Token
+from pipeline.rephrase.fidelity.cues import Cue, cues
+from pipeline.rephrase.fidelity.lexicon import NEGATORS
+from pipeline.rephrase.fidelity.matching import has
+from pipeline.rephrase.fidelity.numerals import words
+
+_AMOUNTS = ("all", "most", "many", "some", "few", "no", "only")
+_NEAR = {("all", "most"): 0, ("many", "some"): 1, ("some", "many"): 1, ("all", "many"): 0}
+_THAN = {"en": ("than",), "de": ("als",), "fr": ("que", "qu'", "qu’"), "es": ("que",), "zh": ("比",)}
+
+
+def compare_wording(source: Analysis, rewrite: Analysis, groups: list[Group]) -> list[Finding]:
+    """Findings of the kinds quantifier, modality, condition and comparison."""
+    ours, theirs = cues(source), cues(rewrite)
+    totals = (
+        Counter(cue.name for side in ours for cue in side),
+        Counter(cue.name for side in theirs for cue in side),
+    )
+    found: list[Finding] = []
+    for group in groups:
+        a = [cue for index in group.source for cue in ours[index]]
+        b = [cue for index in group.rewrite for cue in theirs[index]]
+        found.extend(_quantifiers(source, rewrite, group, a, b, totals))
+        found.extend(_modality(source, rewrite, group, a, b))
+        found.extend(_directions(source, rewrite, group, a, b))
+        found.extend(_conditions(source, rewrite, group, a, b))
+    return found
+
+
+def _span(cue: Cue) -> Span:
+    return Span(start=cue.start, end=cue.end, text=cue.text)
+
+
+def _place(analysis: Analysis, sentences: tuple[int, ...]) -> Span | None:
+    if not sentences:
+        return None
+    first, last = analysis.sentences[sentences[0]], analysis.sentences[sentences[-1]]
+    return Span(start=first.start, end=last.end, text=analysis.text[first.start : last.end])
+
+
+def _changed(kind: str, a: Cue, b: Cue) -> Finding:
+    return Finding(
+        kind=kind,
+        direction="changed",
+        message=f"{a.text!r} became {b.text!r}",
+        source=_span(a),
+        rewrite=_span(b),
+    )
+
+
+def _quantifiers(
+    source: Analysis,
+    rewrite: Analysis,
+    group: Group,
+    a: list[Cue],
+    b: list[Cue],
+    totals: tuple[Counter[str], Counter[str]],
+) -> Iterator[Finding]:
+    """What one group says of all, most, some, few or none, and the other does not; `totals` are those of the texts."""
+    mine = Counter(cue.name for cue in a if cue.name in _AMOUNTS)
+    yours = Counter(cue.name for cue in b if cue.name in _AMOUNTS)
+    if any(token.lower in NEGATORS[rewrite.language] for token in tokens_of(rewrite, group.rewrite)):
+        yours["no"] += 0 if yours["no"] else 1
+    if any(token.lower in NEGATORS[source.language] for token in tokens_of(source, group.source)):
+        mine["no"] += 0 if mine["no"] else 1
+    gone = [name for name in _AMOUNTS if mine[name] > yours[name] and not yours[name]]
+    new = [name for name in _AMOUNTS if yours[name] > mine[name]]
+    for name in gone:
+        cue = next((item for item in a if item.name == name), None)
+        other = next((item for item in b if item.name in new and (name, item.name) not in _NEAR), None)
+        if cue is None:
+            continue
+        if other is not None and {name, other.name} != {"no", "only"}:
+            yield _changed("quantifier", cue, other)
+        elif name in ("most", "few", "only") and totals[1][name] < totals[0][name]:
+            severity = "warn" if name == "only" else "fail"
+            yield Finding(
+                kind="quantifier",
+                direction="lost",
+                message=f"{cue.text!r} is gone",
+                source=_span(cue),
+                rewrite=_place(rewrite, group.rewrite),
+                severity="fail" if severity == "fail" else "warn",
+            )
+    if not gone:
+        for name in (name for name in new if not mine[name]):
+            cue = next((item for item in b if item.name == name), None)
+            if (
+                cue is not None
+                and totals[1][name] > totals[0][name]
+                and name in ("all", "most")
+                and cue.text.lower() not in ("any", "both", "whole", "entire")
+            ):
+                yield Finding(
+                    kind="quantifier",
+                    direction="added",
+                    message=f"{cue.text!r} is new",
+                    source=_place(source, group.source),
+                    rewrite=_span(cue),
+                )
+
+
+def _modality(
+    source: Analysis, rewrite: Analysis, group: Group, a: list[Cue], b: list[Cue]
+) -> Iterator[Finding]:
+    mine = {name: [cue for cue in a if cue.name == name] for name in ("may", "can", "must", "should")}
+    yours = {name: [cue for cue in b if cue.name == name] for name in ("may", "can", "must", "should")}
+    weak_mine, weak_yours = mine["may"] + mine["can"], yours["may"] + yours["can"]
+    if (
+        mine["must"]
+        and not yours["must"]
+        and not yours["should"]
+        and yours["may"]
+        and len(weak_yours) > len(weak_mine)
+    ):
+        yield _changed("modality", mine["must"][0], yours["may"][-1])
+    elif mine["must"] and not yours["must"] and len(yours["can"]) > len(mine["can"]):
+        yield _changed("modality", mine["must"][0], yours["can"][-1])
+    if weak_mine and not weak_yours and yours["must"] and not mine["must"]:
+        yield _changed("modality", weak_mine[0], yours["must"][0])
+    elif mine["may"] and not weak_yours and not yours["should"]:
+        severe = _followed(
+            source, mine["may"][0], {token.stem for token in tokens_of(rewrite, group.rewrite)}
+        )
+        yield Finding(
+            kind="modality",
+            direction="lost",
+            message=f"{mine['may'][0].text!r} is gone",
+            source=_span(mine["may"][0]),
+            rewrite=_place(rewrite, group.rewrite),
+            severity="fail" if severe else "warn",
+        )
+    if mine["should"] and yours["must"] and not mine["must"] and not yours["should"]:
+        yield _changed("modality", mine["should"][0], yours["must"][0])
+
+
+def _followed(analysis: Analysis, cue: Cue, stems: set[str]) -> bool:
+    """Whether the verb that a modal word goes with stands on the other side, so that it lost the modal there."""
+    if cue.text.lower() in ("could", "likely"):
+        return False
+    behind = [
+        token.stem for token in analysis.by_sentence[cue.sentence] if token.start >= cue.end and token.stem
+    ]
+    verb = behind[-1:] if analysis.language == "de" else behind[:1]
+    return bool(verb) and has(verb[0], stems)
+
+
+def _directions(
+    source: Analysis, rewrite: Analysis, group: Group, a: list[Cue], b: list[Cue]
+) -> Iterator[Finding]:
+    """Directions that turned (more to less), unless the things compared have changed places with them."""
+    flips = list(_flips(a, b))
+    if flips and not turned(source, rewrite, group):
+        yield from (_changed("comparison", before, after) for _, before, after in flips)
+    elif flips:
+        yield from (
+            _changed("comparison", before, after) for axis, before, after in flips if axis in _ABSOLUTE
+        )
+    elif exchanged(source, rewrite, group):
+        directed = [[cue for cue in side if cue.name[-1] in "+-"] for side in (a, b)]
+        if directed[0] and directed[1]:
+            yield _changed("swap", directed[0][0], directed[1][0])
+
+
+_ABSOLUTE = frozenset("bound north east left in open sign even true with size".split())
+"""Axes that no change of operands can turn."""
+
+
+def _flips(a: list[Cue], b: list[Cue]) -> Iterator[tuple[str, Cue, Cue]]:
+    axes = {cue.name[:-1] for cue in a if cue.name[-1] in "+-"} & {
+        cue.name[:-1] for cue in b if cue.name[-1] in "+-"
+    }
+    for axis in sorted(axes):
+        up = [[cue for cue in side if cue.name == f"{axis}+"] for side in (a, b)]
+        down = [[cue for cue in side if cue.name == f"{axis}-"] for side in (a, b)]
+        lost_up = len(up[1]) < len(up[0]) and len(down[1]) > len(down[0])
+        lost_down = len(down[1]) < len(down[0]) and len(up[1]) > len(up[0])
+        if lost_up or lost_down:
+            before, after = (up[0], down[1]) if lost_up else (down[0], up[1])
+            words = {cue.text.lower() for cue in up[0] + down[0]}
+            fresh = [cue for cue in after if cue.text.lower() not in words] or after
+            yield axis, before[0], fresh[-1]
+
+
+def turned(source: Analysis, rewrite: Analysis, group: Group) -> bool:
+    """Whether the operands of a comparison with `than` have changed places (the second of one is the first of the other)."""
+    ours, theirs = tokens_of(source, group.source), tokens_of(rewrite, group.rewrite)
+    a, b = _operands(ours, source.language), _operands(theirs, rewrite.language)
+    if a is not None and b is not None:
+        same = has(a[1], {b[1]}) or bool(a[1] and b[0] and not has(a[1], b[0]) and has(b[1], {a[1]}))
+        return not same and (has(a[1], b[0]) or has(b[1], a[0]))
+    if a is None and b is None:
+        return False
+    return True  # one side compares with `than`, the other in another way: the order cannot be told
+
+
+def exchanged(source: Analysis, rewrite: Analysis, group: Group) -> bool:
+    """Whether both texts compare with `than`, and each names first what the other names second."""
+    a = _operands(tokens_of(source, group.source), source.language)
+    b = _operands(tokens_of(rewrite, group.rewrite), rewrite.language)
+    return (
+        a is not None
+        and b is not None
+        and a[1] != b[1]
+        and a[1] in b[0]
+        and b[1] in a[0]
+        and a[1] not in a[0]
+        and b[1] not in b[0]
+    )
+
+
+def _operands(tokens: list[Token], language: str) -> tuple[set[str], str] | None:
+    """Content stems before `than` in its sentence, and the first one behind it."""
+    for at, token in enumerate(tokens):
+        if token.lower in _THAN[language] and token.kind in ("word", "elision", "han"):
+            rest = tokens[at + 1 : at + 6]
+            behind = next((item.stem for item in rest if item.stem), "")
+            counts = bool(rest) and (rest[0].kind == "num" or rest[0].lower in words(language))
+            if behind and not counts and (language != "fr" or _compares(tokens[max(0, at - 6) : at])):
+                return {
+                    item.stem for item in tokens[:at] if item.stem and item.sentence == token.sentence
+                }, behind
+    return None
+
+
+def _compares(tokens: list[Token]) -> bool:
+    return any(token.lower in ("plus", "moins", "mieux", "aussi", "meilleur") for token in tokens)
+
+
+_CLAUSE_END = re.compile(r"[,;:.!?]")
+
+
+def _conditions(
+    source: Analysis, rewrite: Analysis, group: Group, a: list[Cue], b: list[Cue]
+) -> Iterator[Finding]:
+    yield from _unmet(source, rewrite, group.rewrite, a, b, "lost")
+    yield from _unmet(rewrite, source, group.source, b, a, "added")
+
+
+def _unmet(
+    one: Analysis,
+    other: Analysis,
+    sentences: tuple[int, ...],
+    mine: list[Cue],
+    yours: list[Cue],
+    direction: str,
+) -> Iterator[Finding]:
+    """Conditions of `one` whose clause `other` does not have, or has without any word that makes it a condition."""
+    theirs = {token.stem for token in tokens_of(other, sentences) if token.stem}
+    figures = {token.text for token in tokens_of(other, sentences) if token.kind == "num"}
+    for cue in mine:
+        if cue.name != "if" or (direction == "added" and one.sentences[cue.sentence].question):
+            continue
+        clause = _clause(one, cue)
+        stems = [token for token in clause if token.stem or token.kind == "num"]
+        if not stems:
+            continue
+        kept = sum(has(token.stem, theirs) if token.stem else token.text in figures for token in stems) / len(
+            stems
+        )
+        hedged = any(item.name in ("if", "when", "only") for item in yours)
+        if kept >= 0.67 or (kept >= 0.34 and (hedged or direction == "added")):
+            continue
+        span = Span(start=cue.start, end=clause[-1].end, text=one.text[cue.start : clause[-1].end])
+        place = _place(other, sentences)
+        lost = direction == "lost"
+        yield Finding(
+            kind="condition",
+            direction="lost" if lost else "added",
+            message=f"the condition {span.text!r} is {'gone' if lost else 'new'}",
+            source=span if lost else place,
+            rewrite=place if lost else span,
+            severity="fail" if lost or kept < 0.2 else "warn",
+        )
+
+
+def _clause(analysis: Analysis, cue: Cue) -> list[Token]:
+    """The tokens from a cue to the end of its clause; for a cue at the end of its sentence, those before it."""
+    tokens = [token for token in analysis.by_sentence[cue.sentence] if token.start >= cue.end]
+    taken: list[Token] = []
+    for token in tokens:
+        if (
+            taken
+            and token.kind == "mark"
+            and _CLAUSE_END.match(token.text)
+            and any(item.stem for item in taken)
+        ):
+            break
+        if token.kind != "mark":
+            taken.append(token)
+    return taken
