@@ -358,3 +358,20 @@ async def test_servers_run_in_containers_without_network_and_leave_none() -> Non
         ]
     assert names == []
     assert not our_processes()
+
+
+@pytest.mark.slow
+async def test_two_hundred_servers_in_one_run_leave_nothing() -> None:
+    good = ("fine", "banner", "leaves_child", "old_protocol", "same_names")
+    bad = ("crash", "dies_on_list", "only_noise", "unknown_protocol")
+    behaviors = [(good * 6 + bad)[number % 34] for number in range(204)]
+    servers = {
+        f"{number}": replace(entry(behavior), name=f"{number}") for number, behavior in enumerate(behaviors)
+    }
+    harvest = await ingest(servers, IngestConfig(parallel=6, start_timeout=15))
+    assert [report.server for report in harvest.servers] == [
+        name for name, one in servers.items() if one.args[1] in good
+    ]
+    assert len(harvest.failures) == sum(behavior in bad for behavior in behaviors)
+    assert not our_processes()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
