@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.records import RunError
+from pipeline.records import RunError, canonical_json
 from pipeline.store.files import told_when_full
 from pipeline.store.tables import Row, Table
 
@@ -23,6 +23,7 @@ _BATCH = 1024
 def to_arrow(table: Table, rows: Sequence[Row]) -> pa.Table:
     """`rows` as an Arrow table of exactly the declared schema; a repeated key is kept once, the first.
 
+    Objects and lists in JSON columns become canonical JSON text; a text there is taken as JSON text already.
     Raises ValueError for a column that the table does not have or a value that is not of its type.
     """
     known = set(table.schema.names)
@@ -34,6 +35,8 @@ def to_arrow(table: Table, rows: Sequence[Row]) -> pa.Table:
         for row in rows:
             unique.setdefault(tuple(row.get(column) for column in table.key), row)
         rows = list(unique.values())
+    if any(isinstance(row.get(column), _OPEN) for row in rows for column in table.json_columns):
+        rows = [_as_text(row, table.json_columns) for row in rows]
     try:
         return pa.Table.from_pylist(rows, schema=table.schema)
     except UnicodeEncodeError:
@@ -41,6 +44,14 @@ def to_arrow(table: Table, rows: Sequence[Row]) -> pa.Table:
         return pa.Table.from_pylist([_encodable(row) for row in rows], schema=table.schema)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise ValueError(f"a row of table {table.name} does not fit its columns: {error}") from error
+
+
+_OPEN = (dict, list, tuple)
+
+
+def _as_text(row: Row, columns: frozenset[str]) -> Row:
+    texts = {name: canonical_json(row[name]) for name in columns if isinstance(row.get(name), _OPEN)}
+    return {**row, **texts}
 
 
 def _encodable(row: Row) -> Row:

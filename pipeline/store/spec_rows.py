@@ -1,4 +1,4 @@
-"""Specifications as rows: domains, tools, worlds, agents, personas, tasks, code tasks, documents, rewrites.
+"""Specifications as rows: domains, tools, worlds, agents, personas, tasks, code tasks.
 
 Each row keeps its record as canonical JSON, so that `Record.model_validate_json(row["record"])` gives it back.
 """
@@ -11,13 +11,9 @@ from typing import Any
 
 from pipeline.records import (
     AgentProfile,
-    Chunk,
     CodeTask,
-    Document,
     Domain,
     Persona,
-    Rewrite,
-    Span,
     Task,
     TestReport,
     ToolSpec,
@@ -202,63 +198,6 @@ def code_report_row(
         "reason": report.reason,
         "image_digest": report.image_digest,
         "record": report.to_json(),
-    }
-
-
-def document_row(document: Document, chunks: int = 0) -> Row:
-    fields = document.model_dump()
-    return {"id": document.id, **fields, "characters": len(document.text), "chunks": chunks}
-
-
-def chunk_row(chunk: Chunk) -> Row:
-    return chunk.model_dump()
-
-
-def rewrite_rows(rewrite: Rewrite) -> dict[str, list[Row]]:
-    """The row of a rewriting and those of its findings."""
-    report = rewrite.report
-    row = {
-        "id": rewrite.id,
-        "document": rewrite.document,
-        "chunk": rewrite.chunk,
-        "style": rewrite.style,
-        "verdict": rewrite.verdict,
-        "reason": rewrite.reason,
-        "attempts": rewrite.attempts,
-        "author": rewrite.author,
-        "prompt": rewrite.prompt,
-        "seed": rewrite.seed,
-        "text": rewrite.text,
-        "characters": len(rewrite.text),
-        "fidelity": report.verdict if report else None,
-        "score": report.score if report else None,
-        "coverage": report.coverage if report else None,
-        "checker": report.checker if report else None,
-        "record": rewrite.to_json(),
-    }
-    findings = [
-        {
-            "rewrite": rewrite.id,
-            "document": rewrite.document,
-            "chunk": rewrite.chunk,
-            "style": rewrite.style,
-            "kind": finding.kind,
-            "direction": finding.direction,
-            "severity": finding.severity,
-            "message": finding.message,
-            **_span("source", finding.source),
-            **_span("rewrite", finding.rewrite),
-        }
-        for finding in (report.findings if report else ())
-    ]
-    return {"rewrites": [row], "findings": findings}
-
-
-def _span(prefix: str, span: Span | None) -> Row:
-    return {
-        f"{prefix}_start": span.start if span else None,
-        f"{prefix}_end": span.end if span else None,
-        f"{prefix}_text": span.text if span else None,
     }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised when a column is added, removed or retyped; a run folder of another version is refused."""
 
 Row = dict[str, Any]
@@ -192,7 +192,8 @@ _ALL = (
     _table(
         "documents",
         "Source texts, exactly as read.",
-        "id:text source:text title:text kind:text language:text license:text characters:int chunks:int text:text",
+        "id:text source:text title:text kind:text language:text license:text characters:int tokens:int chunks:int"
+        " text:text",
         "id",
     ),
     _table(
@@ -203,23 +204,32 @@ _ALL = (
     ),
     _table(
         "rewrites",
-        "Rewritings of chunks. `record` is a Rewrite with its report.",
+        "Rewritings of chunks, each with the source's words beside it. `source_start` … are offsets in the document,"
+        " `place_start` … in the stitched text.",
         "id:text document:text chunk:int style:text verdict:text reason:text attempts:int author:text prompt:text"
-        " seed:int text:text characters:int fidelity:text score:real coverage:real checker:text record:json",
+        " seed:int source_start:int source_end:int place_start:int place_end:int heading:text tokens_source:int"
+        " tokens:int fidelity:text score:real coverage:real checker:text findings:int overlap:real text:text"
+        " source_text:text",
         "id",
     ),
     _table(
-        "stitched",
-        "Whole rewritten documents.",
-        "document:text style:text seed:int verdict:text chunks:int kept:int source_kept:int text:text"
-        " spans:json",
+        "rewrite_attempts",
+        "Attempts at a chunk that were not good enough, and why.",
+        "document:text chunk:int style:text attempt:int reason:text",
+    ),
+    _table(
+        "texts",
+        "Whole rewritten documents. `chunks_kept` of `chunks` are rewritten, the others stand in the source's words.",
+        "document:text source:text style:text language:text kind:text license:text author:text prompts:json seed:int"
+        " chunks:int chunks_kept:int coverage:real tokens_source:int tokens:int text:text",
         "document style seed",
     ),
     _table(
         "findings",
         "Differences between a source and its rewriting.",
-        "rewrite:text document:text chunk:int style:text kind:text direction:text severity:text message:text"
-        " source_start:int source_end:int source_text:text rewrite_start:int rewrite_end:int rewrite_text:text",
+        "rewrite:text document:text chunk:int style:text index:int kind:text direction:text severity:text"
+        " message:text source_start:int source_end:int source_text:text rewrite_start:int rewrite_end:int"
+        " rewrite_text:text",
     ),
     _table(
         "model_calls",

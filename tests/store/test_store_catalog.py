@@ -16,6 +16,7 @@ from store_samples import judgement, snapshot, task, tool, trajectory, world
 
 from pipeline.records import InputError, Owner, RunError, Task, ToolSpec, Value, World
 from pipeline.store import (
+    SCHEMA_VERSION,
     TABLES,
     Catalog,
     RunFolder,
@@ -270,11 +271,14 @@ def test_runs_of_another_version_are_left_out_and_named(filled: RunFolder) -> No
     old = RunFolder.create(filled.data_dir, "old", "all", 1, "")
     fill(old)
     facts = old.path / "run.json"
-    facts.write_text(facts.read_text().replace('"schema": 1', '"schema": 0'))
+    facts.write_text(facts.read_text().replace(f'"schema": {SCHEMA_VERSION}', '"schema": 0'))
     catalog = Catalog(filled.data_dir)
     assert catalog.other_versions() == {"old": 0}
     assert catalog.query("select distinct run from trajectories").rows() == [("r1",)]
-    assert catalog.query('select run, "schema" from runs order by run').rows() == [("old", 0), ("r1", 1)]
+    assert catalog.query('select run, "schema" from runs order by run').rows() == [
+        ("old", 0),
+        ("r1", SCHEMA_VERSION),
+    ]
 
 
 def test_each_format_holds_the_rows(filled: RunFolder) -> None:

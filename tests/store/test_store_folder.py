@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.records import RunError
-from pipeline.store import RunFolder, names
+from pipeline.store import SCHEMA_VERSION, RunFolder, names
 
 
 def _run(tmp_path: Path, name: str | None = "r1") -> RunFolder:
@@ -58,7 +58,7 @@ def test_a_name_that_is_no_folder_name_is_refused(tmp_path: Path, name: str) -> 
 def test_another_schema_version_is_refused_with_the_way_out(tmp_path: Path) -> None:
     run = _run(tmp_path)
     facts = run.path / "run.json"
-    facts.write_text(facts.read_text().replace('"schema": 1', '"schema": 99'))
+    facts.write_text(facts.read_text().replace(f'"schema": {SCHEMA_VERSION}', '"schema": 99'))
     with pytest.raises(RunError, match=r"schema version 99.*config\.yaml again"):
         RunFolder.open(tmp_path, "r1")
 

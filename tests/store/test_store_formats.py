@@ -11,8 +11,8 @@ import pytest
 from store_samples import trajectory
 from test_store_export import HELD, _turned, fill, rows_of
 
-from pipeline.records import Chunk, Document, InputError, Rewrite, Span, Trajectory
-from pipeline.store import RunFolder, chunk_row, document_row, rewrite_rows
+from pipeline.records import InputError, Trajectory
+from pipeline.store import RunFolder
 from pipeline.store.export import FORMATS, export
 
 
@@ -82,44 +82,25 @@ def test_adp_keeps_the_protocol_s_rules(tmp_path: Path) -> None:
 
 
 def _texts(run: RunFolder, count: int = 12) -> None:
-    rows: dict[str, list[Any]] = {
-        "documents": [],
-        "chunks": [],
-        "rewrites": [],
-        "findings": [],
-        "stitched": [],
-    }
+    rows = []
     for number in range(count):
-        text = f"Source {number} says that water boils at {90 + number} degrees."
-        document = Document(source=f"d{number}.md", text=text, license="cc0-1.0")
-        chunk = Chunk(document=document.id, index=0, start=0, end=len(text), text=text, tokens=9)
-        said = f"At {90 + number} degrees, source {number} has it, water begins to boil; word{number} " * 3
-        rewrite = Rewrite(
-            document=document.id,
-            chunk=0,
-            style="plain",
-            text=said,
-            verdict="kept",
-            source=Span(start=0, end=len(text)),
-        )
-        rows["documents"].append(document_row(document, 1))
-        rows["chunks"].append(chunk_row(chunk))
-        for table, found in rewrite_rows(rewrite).items():
-            rows[table] += found
-        rows["stitched"].append(
+        rows.append(
             {
-                "document": document.id,
-                "style": "plain",
+                "document": f"doc_{number}",
+                "source": f"d{number}.md",
+                "style": "lecture",
+                "language": "en",
+                "license": "cc0-1.0",
+                "prompts": ["3f2a"],
                 "seed": 0,
-                "verdict": "rejected" if number == 0 else "kept",
-                "chunks": 1,
-                "kept": int(number != 1),
-                "source_kept": int(number == 1),
-                "text": said,
-                "spans": "[]",
+                "chunks": 2,
+                "chunks_kept": 0 if number == 1 else 2,
+                "coverage": 1.0,
+                "text": f"At {90 + number} degrees, source {number} has it, water begins to boil; word{number} "
+                * 3,
             }
         )
-    run.write_shard("rephrase", 0, rows)
+    run.write_shard("rephrase", 0, {"texts": rows})
 
 
 def test_text_holds_rewritten_documents(tmp_path: Path) -> None:
@@ -128,24 +109,13 @@ def test_text_holds_rewritten_documents(tmp_path: Path) -> None:
     run = RunFolder.create(tmp_path / "data", "r", "rephrase", 7, "")
     _texts(run)
     report = export([run], "text", tmp_path / "out", settings=HELD)
-    assert report.dropped == {"did not pass": 1, "too much of it is still the source's text": 1}
+    assert report.dropped == {"too much of it is still the source's text": 1}
     loaded = datasets.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "cache"))
     assert loaded["train"].features.arrow_schema.equals(FORMATS["text"].schema)
-    assert {row["license"] for row in loaded["train"]} == {"cc0-1.0"}
+    assert {(row["license"], row["prompts"]) for row in loaded["train"]} == {("cc0-1.0", '["3f2a"]')}
     sides = [set(loaded[split]["document"]) for split in loaded]
     assert len(sides) == 3
-    assert sum(map(len, sides)) == 10
-
-
-def test_rewrites_and_documents_load_back(tmp_path: Path) -> None:
-    run = RunFolder.create(tmp_path / "data", "r", "rephrase", 7, "")
-    _texts(run, 1)
-    row = next(run.rows("rewrites"))
-    assert Rewrite.model_validate_json(row["record"]).id == row["id"]
-    source = next(run.rows("documents"))
-    fields = {name: source[name] for name in ("source", "text", "kind", "language", "title", "license")}
-    assert Document(**fields).id == source["id"]
-    assert Chunk(**next(run.rows("chunks"))).document == source["id"]
+    assert sum(map(len, sides)) == 11
 
 
 def test_an_unknown_format_is_named(tmp_path: Path) -> None:

@@ -9,16 +9,14 @@ import pytest
 from store_samples import tool, world
 from test_store_catalog import fill
 
-from pipeline.records import CodeTask, Document, FidelityReport, Finding, Rewrite, RunStatus, Span, TestReport
+from pipeline.records import CodeTask, RunStatus, TestReport
 from pipeline.store import (
     TABLES,
     Catalog,
     RunFolder,
     code_report_row,
     code_task_row,
-    document_row,
     failure_row,
-    rewrite_rows,
     tool_row,
 )
 
@@ -38,23 +36,6 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
         gold={"a.py": "x"},
         fail_to_pass=("t.py::t",),
     )
-    report = FidelityReport(
-        verdict="unfaithful",
-        score=0.4,
-        findings=(
-            Finding(kind="number", direction="changed", message="2 became 3", source=Span(start=0, end=1)),
-        ),
-    )
-    document = Document(source="d.md", text="Two.")
-    rewrite = Rewrite(
-        document=document.id,
-        chunk=0,
-        style="plain",
-        text="Three.",
-        verdict="rejected",
-        source=Span(start=0, end=4),
-        report=report,
-    )
     test = TestReport(task=code.id, status=RunStatus.PASSED)
     model_call = {
         "role": "policy",
@@ -68,8 +49,10 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
         "other",
         0,
         {
-            **rewrite_rows(rewrite),
-            "documents": [document_row(document, 1)],
+            "rewrites": [
+                {"id": "rw_1", "style": "lecture", "verdict": "kept", "score": 0.9, "coverage": 1.0}
+            ],
+            "findings": [{"rewrite": "rw_1", "kind": "number", "direction": "changed", "severity": "fail"}],
             "code_tasks": [code_task_row(code)],
             "code_reports": [code_report_row(test, attempt=0)],
             "failures": [

@@ -112,7 +112,9 @@ _COLUMNS = {
     "content": "hash of the whole trajectory in its run",
     "kinds": "act, ask, refuse, unserved, talk: what the user's goals are",
     "reward": "weighted share of passed checks",
-    "spans": "JSON list of which part comes from which part of the source",
+    "chunks_kept": "how many of `chunks` are rewritten; the others stand in the source's words",
+    "coverage": "share of the source's checkable facts that the rewriting keeps",
+    "prompts": "JSON list of the hashes of the prompts",
 }
 
 
@@ -216,7 +218,7 @@ def _limits(plan: Plan) -> str:
     if plan.format == "text":
         lines = [
             "Texts are rewritten by machine; the checks compare facts both ways and still miss some.",
-            "Chunks whose rewriting did not pass stand in the source's words (`kept` says how many did pass).",
+            "Chunks whose rewriting did not pass stand in the source's words (`chunks_kept` says how many did pass).",
         ]
     else:
         lines = [

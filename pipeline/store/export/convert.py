@@ -17,7 +17,7 @@ from pipeline.records import canonical_json
 from pipeline.store.export.against import Benchmarks, Hit
 from pipeline.store.export.candidates import Candidate, Unit
 from pipeline.store.export.conversation import EVENT_COLUMNS, Conversation, Unfit, conversation
-from pipeline.store.export.formats import FORMATS, json_line, preference_row
+from pipeline.store.export.formats import FORMATS, TEXT_COLUMNS, json_line, preference_row
 from pipeline.store.export.rendering import verify
 from pipeline.store.export.scrub import contacts, scrub, scrub_text
 from pipeline.store.export.splits import order_key
@@ -166,28 +166,32 @@ class _Documents:
         self._plan = plan
         ids = {candidate.id for candidate in job.candidates}
         self._rows = {
-            stitched_id(row): row
-            for row in read_rows(_folder(plan, job.unit) / "stitched.parquet")
-            if stitched_id(row) in ids
+            text_id(row): row
+            for row in read_rows(_folder(plan, job.unit) / "texts.parquet")
+            if text_id(row) in ids
         }
 
     def row(self, candidate: Candidate, scrubbed: Counter[str]) -> tuple[Row, bytes]:
         row, plan = self._rows[candidate.id], self._plan
-        if row["chunks"] and row["kept"] / row["chunks"] < plan.settings.min_quality:
+        if row["chunks"] and row["chunks_kept"] / row["chunks"] < plan.settings.min_quality:
             raise Unfit(
-                "too much of it is still the source's text", f"{row['kept']} of {row['chunks']} chunks"
+                "too much of it is still the source's text", f"{row['chunks_kept']} of {row['chunks']} chunks"
             )
         text = row["text"]
         if plan.settings.scrub:
             text = scrub_text(text, lambda contact: False, scrubbed)
         if plan.benchmarks:
             _refuse_hit(plan.benchmarks.text_hit([text], plan.settings.against_share))
-        fields = {name: row[name] for name in ("document", "style", "chunks", "kept", "spans")}
-        made = {"id": candidate.id, "text": text, **fields, **candidate.about}
+        made = {
+            **{name: row[name] for name in TEXT_COLUMNS},
+            **candidate.about,
+            "id": candidate.id,
+            "text": text,
+        }
         return made, hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
 
 
-def stitched_id(row: Row) -> str:
+def text_id(row: Row) -> str:
     return f"{row['document']}-{row['style']}-{row['seed']}"
 
 
@@ -248,28 +252,23 @@ def _folder(plan: Plan, unit: Unit) -> Path:
 
 def documents(plan: Plan) -> Iterable[Candidate]:
     """The rewritten documents of the runs, as candidates whose group is their source."""
+    seen: set[str] = set()
     for index, run in enumerate(plan.runs):
-        sources: dict[str, Row] = {}
-        for path in sorted(run.glob("shards/*/documents.parquet")):
-            for row in read_rows(path, ["id", "source", "language", "license"]):
-                sources[row["id"]] = row
-        for path in sorted(run.glob("shards/*/stitched.parquet")):
+        for path in sorted(run.glob("shards/*/texts.parquet")):
             stage, _, number = path.parent.name.rpartition("-")
-            for row in read_rows(path, ["document", "style", "seed", "verdict"]):
-                source = sources.get(row["document"], {})
-                about = {
-                    "run": run.name,
-                    **{name: source.get(name) for name in ("source", "language", "license")},
-                }
+            for row in read_rows(path, ["document", "style", "seed"]):
+                name = text_id(row)
                 yield Candidate(
-                    id=stitched_id(row),
+                    id=name,
                     unit=(index, stage, int(number)),
                     task=row["document"],
                     group=row["document"],
-                    passed=row["verdict"] != "rejected",
+                    passed=True,
                     owner=None,
                     reward=0.0,
                     calls=0,
                     attempt=0,
-                    about=about,
+                    dropped="the same rewriting is in another run" if name in seen else "",
+                    about={"run": run.name},
                 )
+                seen.add(name)

@@ -24,7 +24,7 @@ from pipeline.records import InputError
 from pipeline.store.export.against import read_benchmarks
 from pipeline.store.export.candidates import Candidate, Unit, attempts, only_passed, pair_up
 from pipeline.store.export.card import card
-from pipeline.store.export.convert import LINES, Converted, Job, Plan, convert, decision, documents
+from pipeline.store.export.convert import LINES, Converted, Job, Plan, convert, decision, documents, text_id
 from pipeline.store.export.formats import FORMATS, Format
 from pipeline.store.export.outcome import ExportReport
 from pipeline.store.export.splits import TRAIN, Signature, assign, near_copies, signature
@@ -121,8 +121,8 @@ def _signatures(candidates: Sequence[Candidate], plan: Plan) -> dict[str, Signat
 def _said(folder: Path, format: str) -> Iterator[tuple[str, str]]:
     if format == "text":
         columns = ["document", "style", "seed", "text"]
-        for row in read_table(folder / "stitched.parquet", columns).to_pylist():
-            yield f"{row['document']}-{row['style']}-{row['seed']}", row["text"]
+        for row in read_table(folder / "texts.parquet", columns).to_pylist():
+            yield text_id(row), row["text"]
         return
     table = read_table(folder / "events.parquet", ["trajectory", "role", "content"])
     table = table.filter(pc.equal(table["role"], "user"))

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from pipeline.records import canonical_json
 from pipeline.store.export.conversation import Conversation, Turn, Unfit
-from pipeline.store.tables import Row
+from pipeline.store.tables import TABLES, Row
 
 Format = Literal["chat", "sharegpt", "preference", "text", "adp"]
 
@@ -190,6 +190,9 @@ def _no_conversation(row: Conversation) -> Row:
     raise TypeError(f"the rows of this format are not made from one conversation ({row.id})")
 
 
+TEXT_COLUMNS = tuple(name for name in TABLES["texts"].schema.names if name not in ("text", "seed"))
+"""Columns of `texts` that go along with a text."""
+
 FORMATS: dict[str, Shape] = {
     "chat": Shape(
         pa.schema([("id", pa.string()), ("messages", _MESSAGES), ("tools", pa.string()), *ABOUT]),
@@ -228,18 +231,14 @@ FORMATS: dict[str, Shape] = {
     "text": Shape(
         pa.schema(
             [
-                *(
-                    (name, pa.string())
-                    for name in ("id", "text", "run", "document", "source", "style", "language")
-                ),
-                ("license", pa.string()),
-                ("chunks", pa.int64()),
-                ("kept", pa.int64()),
-                ("spans", pa.string()),
+                ("id", pa.string()),
+                ("text", pa.string()),
+                ("run", pa.string()),
+                *(TABLES["texts"].schema.field(name) for name in TEXT_COLUMNS),
             ]
         ),
         _no_conversation,
-        "Rewritten documents for pre-training; `spans` is JSON: which part comes from which part of the source.",
+        "Rewritten documents for pre-training, in several styles.",
     ),
     "adp": Shape(
         None,
