@@ -1,4 +1,4 @@
-"""A trajectory as checks see it: goals as segments, calls with their arguments, what was said."""
+"""A trajectory as checks see it: goals as segments, calls with their arguments, what was said and what was known."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from pipeline.records import Event, Json, Task, Trajectory
+from pipeline.records import Event, Json, Task, ToolCall, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,11 +14,14 @@ class MadeCall:
     """One call with its answer. `landed`: its effect took place, also when the answer was lost."""
 
     index: int
+    asked: int
+    """The event in which the agent made it."""
     name: str
     arguments: dict[str, Json]
     ok: bool
     code: str
     landed: bool
+    changed: bool
     segment: int
 
 
@@ -45,29 +48,64 @@ class Evidence:
 
     @cached_property
     def calls(self) -> list[MadeCall]:
-        asked = {call.id: call for event in self.events for call in event.calls}
-        return [
-            MadeCall(
-                index=event.index,
-                name=event.name,
-                arguments=asked[event.call_id].arguments or {},
-                ok=bool(event.ok),
-                code=event.error_code,
-                landed=bool(event.ok) or bool(event.fault and event.fault.committed),
-                segment=self.segments[event.index],
-            )
-            for event in self.events
-            if event.role == "tool" and event.call_id in asked
-        ]
+        """All answered calls in order. An endpoint may use a call id again in a later turn."""
+        found: list[MadeCall] = []
+        asked: dict[str, tuple[int, ToolCall]] = {}
+        for event in self.events:
+            if event.role == "assistant" and event.calls:
+                asked = {call.id: (event.index, call) for call in event.calls}
+            elif event.role == "tool" and event.call_id in asked:
+                index, call = asked[event.call_id]
+                found.append(
+                    MadeCall(
+                        index=event.index,
+                        asked=index,
+                        name=event.name,
+                        arguments=call.arguments or {},
+                        ok=bool(event.ok),
+                        code=event.error_code,
+                        landed=bool(event.ok) or bool(event.fault and event.fault.committed),
+                        changed=event.before != event.after,
+                        segment=self.segments[event.index],
+                    )
+                )
+        return found
+
+    @cached_property
+    def unanswered(self) -> list[int]:
+        """Events with a call that got no answer before the agent's next turn."""
+        found: list[int] = []
+        waiting: dict[str, int] = {}
+        for event in self.events:
+            if event.role == "tool":
+                waiting.pop(event.call_id, None)
+                continue
+            found.extend(waiting.values())
+            waiting = {call.id: event.index for call in event.calls}
+        return [*found, *waiting.values()]
+
+    @cached_property
+    def writes(self) -> frozenset[str]:
+        """Names of the tools that may change something."""
+        return frozenset(
+            tool.name for tool in self.task.agent.toolset.tools if not tool.annotations.read_only
+        )
+
+    def writes_in(self, segment: int) -> list[MadeCall]:
+        return [call for call in self.calls if call.segment == segment and call.name in self.writes]
+
+    @cached_property
+    def spoken(self) -> list[Event]:
+        """The agent's messages with words."""
+        return [event for event in self.events if event.role == "assistant" and event.content.strip()]
 
     def said(self, *, segment: int | None = None, before: int | None = None) -> Iterator[Event]:
-        """The agent's messages with words."""
-        for event in self.events:
-            if event.role == "assistant" and event.content.strip():
-                if segment is not None and self.segments[event.index] != segment:
-                    continue
-                if before is None or event.index < before:
-                    yield event
+        """The agent's messages with words, of one segment or before one event."""
+        for event in self.spoken:
+            if segment is not None and self.segments[event.index] != segment:
+                continue
+            if before is None or event.index < before:
+                yield event
 
     def last_said(self, segment: int) -> Event | None:
-        return next(reversed(list(self.said(segment=segment))), None)
+        return next((e for e in reversed(self.spoken) if self.segments[e.index] == segment), None)

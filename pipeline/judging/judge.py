@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 from pipeline.judging.checks import decide, protocol
 from pipeline.judging.evidence import Evidence
+from pipeline.judging.facts import says_what_it_knows
+from pipeline.judging.hacks import hack_checks
 from pipeline.judging.verdict import aggregate
 from pipeline.records import (
+    Check,
     Judge,
     Judgement,
     ModelError,
@@ -42,7 +45,13 @@ async def judge(
             f"Task {task.id} has an empty rubric.", way_out="Give it at least one mandatory check."
         )
     evidence = Evidence(task, trajectory)
-    verdicts, open_checks = [protocol(evidence)], []
+    ended = protocol(evidence)
+    if ended.value is Value.UNSCORED:
+        return aggregate(
+            trajectory.id, [ended, *(_not_reached(check, ended) for check in task.rubric.checks)]
+        )
+    verdicts = [ended, says_what_it_knows(evidence), *hack_checks(evidence, world)]
+    open_checks: list[ReplyCheck | PolicyCheck] = []
     host = _final_world(world, final)
     try:
         for check in task.rubric.checks:
@@ -85,7 +94,12 @@ def _invariants(host: SqlHost) -> list[Verdict]:
     return [Verdict(check="invariants", kind="state", value=Value.FAIL, owner=Owner.TOOL, reason=reason)]
 
 
-def _unasked(check: ReplyCheck | PolicyCheck, reason: str) -> Verdict:
+def _not_reached(check: Check, ended: Verdict) -> Verdict:
+    """What an episode that others broke off never came to is nobody's failure."""
+    return _unasked(check, f"the episode was broken off: {ended.reason}").replace(owner=ended.owner)
+
+
+def _unasked(check: Check, reason: str) -> Verdict:
     return Verdict(
         check=check.name,
         kind=check.kind,

@@ -1,0 +1,374 @@
+"""Whether what the agent says is what it knows: every stated value against what it was told and has read.
+
+A value is known from the user, the instructions, the tools' descriptions or a result. Results need more care than
+that: within one list the values of a statement must come from the row that the statement names (`seat 2C for 17.00`
+is wrong when 17.00 is the price of 3C), and a value read before a change is stale once a later result says another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from pipeline.judging.evidence import Evidence
+from pipeline.judging.statements import Row, Stated, rows_of, stated
+from pipeline.records import AgentProfile, Event, Owner, Value, Verdict, canonical_json
+from pipeline.tasks.values import folded, mentions
+
+CHECK = "says what it knows"
+_PARTS = re.compile(r"\n+|;\s|(?<=[a-z0-9)\"'][a-z0-9)\"'][a-z0-9)\"'][.!?])\s+(?=[A-Z])")
+_WORDED = {
+    word: float(number)
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve".split()
+    )
+}
+_TELLING = 100
+"""Smaller numbers are too common to be taken for the one the user named."""
+_MORE = re.compile(r"\b(\d+) (?:more|others?)\b")
+
+
+def says_what_it_knows(evidence: Evidence) -> Verdict:
+    """The first message with a value from nowhere fails; a trajectory without values passes."""
+    known = _Known(_standing(evidence.task.agent))
+    for event in evidence.events:
+        if event.role == "assistant":
+            if event.content:
+                for part in _parts(event.content):
+                    strange = known.strange(part, event.content)
+                    if strange:
+                        return Verdict(
+                            check=CHECK,
+                            kind="facts",
+                            value=Value.FAIL,
+                            owner=Owner.AGENT,
+                            evidence=(event.index,),
+                            reason=f"said {_shown(strange)} without having been told or read it: {part[:160]}",
+                        )
+            for call in event.calls:
+                known.asked(call.raw)
+        else:
+            known.learn(event)
+    return Verdict(check=CHECK, kind="facts", value=Value.PASS, owner=Owner.AGENT)
+
+
+def _shown(values: Iterable[Stated]) -> str:
+    return ", ".join(
+        sorted(
+            f"{kind} {value:g}" if isinstance(value, float) else f"{kind} {value}" for kind, value in values
+        )
+    )
+
+
+@lru_cache(maxsize=50_000)
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part for part in _PARTS.split(text) if part and any(map(str.isdigit, part)))
+
+
+@dataclass
+class _Standing:
+    """What the instructions and the tools' descriptions state; equal for all episodes of an agent."""
+
+    texts: tuple[str, ...]
+    values: frozenset[Stated]
+    _near: dict[Stated, frozenset[str]] = field(default_factory=dict)
+
+    def near(self, value: Stated) -> frozenset[str]:
+        """Words that stand near a value in one of the texts."""
+        if value not in self._near:
+            texts = (text for text in self.texts if value in stated(text))
+            self._near[value] = frozenset().union(*(near(text, value, 6) for text in texts))
+        return self._near[value]
+
+
+_STANDING: dict[tuple[str, tuple[str, ...]], _Standing] = {}
+
+
+def _standing(agent: AgentProfile) -> _Standing:
+    key = agent.system_prompt, tuple(tool.name for tool in agent.toolset.tools)
+    if key not in _STANDING:
+        if len(_STANDING) > 2_048:
+            _STANDING.clear()
+        texts = [agent.system_prompt]
+        for tool in agent.toolset.tools:
+            texts += [tool.description, canonical_json(tool.input_schema)]
+            texts += [error.message for error in tool.errors]
+        _STANDING[key] = _Standing(tuple(texts), frozenset().union(*map(stated, texts)))
+    return _STANDING[key]
+
+
+@dataclass
+class _Answer:
+    """What one call has read."""
+
+    rows: tuple[Row, ...]
+    values: frozenset[Stated]
+
+
+@dataclass
+class _Known:
+    """What the agent knows at a point of the conversation."""
+
+    standing: _Standing
+    told: set[Stated] = field(default_factory=set)
+    read: set[Stated] = field(default_factory=set)
+    answers: list[_Answer] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    used: set[Stated] = field(default_factory=set)
+    """Values of the arguments since the user spoke."""
+    fresh: int = 0
+    """The first answer since the user spoke."""
+
+    def asked(self, raw: str) -> None:
+        """Arguments the agent used; those it knew are as good as told."""
+        self.used |= stated(raw)
+        self.told |= stated(raw) & (self.read | self.told | self.standing.values)
+
+    def learn(self, event: Event) -> None:
+        self.texts.append(event.content)
+        if event.role == "user":
+            self.told |= stated(event.content)
+            self.fresh, self.used = len(self.answers), set()
+        elif event.role == "tool":
+            rows = rows_of(event.content)
+            values = frozenset().union(*(row.values for row in rows)) if rows else stated(event.content)
+            self.read |= values
+            self.answers.append(_Answer(rows, values))
+
+    def strange(self, part: str, whole: str) -> frozenset[Stated]:
+        """The values of a statement that are not known; empty when all are."""
+        everything = stated(part)
+        more = _MORE.search(part)
+        if more:
+            return (
+                frozenset()
+                if self._left_over(float(more[1]), whole)
+                else frozenset({("number", float(more[1]))})
+            )
+        fresh = frozenset().union(*(answer.values for answer in self.answers[self.fresh :]))
+        if fresh and "?" not in part:
+            doubtful = self._out_of_place(everything, fresh, part)
+            if doubtful:
+                return doubtful
+        values = everything - self.told
+        if not values:
+            return frozenset()
+        unknown = values - self.read - self.standing.values
+        if unknown:
+            unknown = frozenset(value for value in unknown if not self._derived(value, part, whole))
+            if unknown:
+                return unknown
+        return self._misplaced(values & self.read, part, whole)
+
+    # ---- what follows from what is known -----------------------------------------------------------------
+
+    def _derived(self, value: Stated, part: str, whole: str) -> bool:
+        kind, amount = value
+        if kind == "code":
+            return any(str(amount) in _plain(text) for text in self.texts)
+        if kind != "number" or not isinstance(amount, float):
+            return False
+        lists = [answer for answer in self.answers if len(answer.rows) > 1]
+        if any(len(answer.rows) == amount for answer in self.answers if answer.rows):
+            return True
+        if any(abs(total - amount) < 0.005 for answer in lists for total in _totals(answer.rows)):
+            return True
+        return self._computed(amount, part) or self._in_digits(amount) or self._in_words(amount)
+
+    def _left_over(self, amount: float, whole: str) -> bool:
+        """`and 3 more` after some rows of a list; also what was said to be more of something."""
+        shown = sum(1 for one in _parts(whole) if not _MORE.search(one) or "," in one)
+        lists = [len(answer.rows) for answer in self.answers if len(answer.rows) > 1]
+        known = ("number", amount) in self.told | self.read
+        return any(length - shown in (amount - 1, amount, amount + 1) for length in lists) or known
+
+    def _computed(self, amount: float, part: str) -> bool:
+        """The sum, difference or product of two known numbers that are named beside it."""
+        others = [n for kind, n in stated(part) if kind == "number" and n != amount and isinstance(n, float)]
+        known = [
+            n
+            for n in others
+            if ("number", n) in self.read or ("number", n) in self.told | self.standing.values
+        ]
+        return any(
+            abs(result - amount) < 0.005
+            for i, first in enumerate(known)
+            for second in known[i:]
+            for result in (first + second, abs(first - second), first * second, first * second / 100)
+        )
+
+    def _in_digits(self, amount: float) -> bool:
+        """Part of a longer run of digits (`+4915155`) or such a run written in groups."""
+        digits = f"{amount:.0f}"
+        return (
+            len(digits) >= 4 and amount == int(amount) and any(digits in _digits(text) for text in self.texts)
+        )
+
+    def _in_words(self, amount: float) -> bool:
+        words = {word for word, number in _WORDED.items() if number == amount}
+        return bool(words) and any(not words.isdisjoint(folded(text).split()) for text in self.texts)
+
+    # ---- which row, and when -----------------------------------------------------------------------------
+
+    def _misplaced(self, values: frozenset[Stated], part: str, whole: str) -> frozenset[Stated]:
+        """Values that were read, but not where the statement says, or no longer so."""
+        low = folded(part)
+        good: set[Stated] = set()
+        for answer in self.answers:
+            for row in _meant(answer.rows, stated(part), low):
+                good |= row.values & values
+            if not answer.rows:
+                good |= answer.values & values
+        return frozenset(values - good - self.standing.values) or self._stale(values, whole)
+
+    def _out_of_place(
+        self, values: frozenset[Stated], fresh: frozenset[Stated], part: str
+    ) -> frozenset[Stated]:
+        """In a report on a result: numbers from elsewhere that are not about the same thing there, and dates where
+        the result has others."""
+        strange = {
+            value
+            for value in values - fresh - self.used
+            if value[0] == "number"
+            and (value in self.told or value in self.read or value in self.standing.values)
+            and not (value in self.told and float(value[1]) >= _TELLING)
+            and not self._about(value, part)
+        }
+        for kind in ("date", "time"):
+            mine = {value for value in values if value[0] == kind}
+            theirs = {value for value in fresh if value[0] == kind}
+            if mine and theirs - self.standing.values and mine.isdisjoint(theirs):
+                strange |= mine - self.told - self.standing.values
+        if len(values) > 1 and any(values <= row.values for answer in self.answers for row in answer.rows):
+            return frozenset()
+        return frozenset(strange)
+
+    def _about(self, value: Stated, part: str) -> bool:
+        """Whether a number is known in connection with one of the words that stand beside it here."""
+        words = near(part, value, 2)
+        if not words:
+            return True
+        if value in self.standing.values and not words.isdisjoint(self.standing.near(value)):
+            return True
+        for text in self.texts:
+            if value in stated(text) and not words.isdisjoint(near(text, value, 6)):
+                return True
+        return any(
+            not words.isdisjoint(_row_words(row))
+            for a in self.answers
+            for row in a.rows
+            if value in row.values
+        )
+
+    def _stale(self, values: frozenset[Stated], whole: str) -> frozenset[Stated]:
+        """Values that a later result has replaced, unless the message names the new one as well."""
+        said = stated(whole)
+        found: set[Stated] = set()
+        for value in values:
+            where = [
+                (number, row, column)
+                for number, answer in enumerate(self.answers)
+                for row in answer.rows
+                if value in row.values
+                for column, cell in row.columns.items()
+                if value in _cell(cell)
+            ]
+            if where and all(self._replaced(number, row, column, said) for number, row, column in where):
+                found.add(value)
+        return frozenset(found)
+
+    def _replaced(self, number: int, row: Row, column: str, said: frozenset[Stated]) -> bool:
+        for later in self.answers[number + 1 :]:
+            for other in later.rows:
+                if column not in other.columns or other.columns[column] == row.columns[column]:
+                    continue
+                if _same_thing(row, other) and not (_cell(other.columns[column]) & said):
+                    return True
+        return False
+
+
+def _meant(rows: tuple[Row, ...], values: frozenset[Stated], low: str) -> Sequence[Row]:
+    """The rows of one result that a statement is about: those whose code or name stands in it and in no other row,
+    else those with a date or time that no other has, else those with all dates and times that are stated."""
+    if len(rows) < 2:
+        return rows
+    marks = frozenset(value for value in values if value[0] != "number")
+    codes = frozenset(value for value in marks if value[0] == "code")
+    return (
+        [row for row in rows if _alone(codes & row.values, rows) or _named(row, rows, low)]
+        or [row for row in rows if _alone(marks & row.values, rows)]
+        or [row for row in rows if marks and marks <= row.values]
+        or rows
+    )
+
+
+def _alone(marks: frozenset[Stated], rows: tuple[Row, ...]) -> bool:
+    return any(sum(mark in row.values for row in rows) == 1 for mark in marks)
+
+
+def _named(row: Row, rows: tuple[Row, ...], low: str) -> bool:
+    return any(mentions(low, name) and sum(name in other.names for other in rows) == 1 for name in row.names)
+
+
+@lru_cache(maxsize=20_000)
+def near(text: str, value: Stated, reach: int) -> frozenset[str]:
+    """The words with meaning that stand up to `reach` words from a value."""
+    words = _WORD.findall(folded(text).replace("_", " "))
+    found: set[str] = set()
+    for position, word in enumerate(words):
+        if word[0].isdigit() and value in stated(word):
+            around = words[max(0, position - reach) : position + reach + 1]
+            found |= {_stem(one) for one in around if one[0].isalpha() and len(one) > 2 and one not in _EMPTY}
+    return frozenset(found)
+
+
+_WORD = re.compile(r"[a-z][a-z']*|\d[\w.,:-]*\w|\d")
+_EMPTY = frozenset(
+    "the and for you your yours with that this are was were has have had will now been from but not all its our out "
+    "can may one any she him her his who whom which what when where there here then than also into onto over".split()
+)
+
+
+def _stem(word: str) -> str:
+    return word[:-1] if word.endswith("s") and len(word) > 3 else word
+
+
+def _row_words(row: Row) -> frozenset[str]:
+    words = " ".join([*row.columns, *row.names]).replace("_", " ")
+    return frozenset(_stem(word) for word in _WORD.findall(words.casefold()) if len(word) > 2)
+
+
+def _same_thing(row: Row, other: Row) -> bool:
+    """Whether two rows tell of one thing: a code stands in both."""
+    codes = {value for value in row.values if value[0] == "code"}
+    return not codes.isdisjoint(other.values)
+
+
+@lru_cache(maxsize=100_000)
+def _cell_text(text: str) -> frozenset[Stated]:
+    return stated(text)
+
+
+def _cell(cell: object) -> frozenset[Stated]:
+    if cell is None or isinstance(cell, bool):
+        return frozenset()
+    return _cell_text(cell if isinstance(cell, str) else canonical_json(cell))
+
+
+def _totals(rows: tuple[Row, ...]) -> Iterable[float]:
+    for column in rows[0].columns:
+        cells = [row.columns.get(column) for row in rows]
+        if all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells):
+            yield float(sum(cells))  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=50_000)
+def _digits(text: str) -> str:
+    return re.sub(r"\D", "", text)
+
+
+@lru_cache(maxsize=50_000)
+def _plain(text: str) -> str:
+    return re.sub(r"[\s_-]", "", text.casefold())

@@ -1,0 +1,112 @@
+"""What a text states, as values: numbers, dates, times and codes, so that notation does not matter.
+
+`July 14`, `14 July` and `2026-07-14` are one value, and so are `16.00` and `16`, `7 pm` and `19:00`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pipeline.records import Json
+from pipeline.tasks.values import folded
+
+Stated = tuple[str, float | str]
+"""A value: its kind (`number`, `date`, `year`, `time`, `code`) and its canonical form."""
+
+_MONTHS = "january february march april may june july august september october november december".split()
+_MONTH = {name: number for number, month in enumerate(_MONTHS, 1) for name in (month, month[:3])}
+_NAMES = "|".join(sorted(_MONTH, key=len, reverse=True))
+_STATED = re.compile(
+    rf"""
+    (?P<iso>\d{{4}}-\d{{2}}-\d{{2}})
+    |(?P<clock>\b\d{{1,2}}:\d{{2}}(?::\d{{2}})?(?:\s?[ap]m\b)?)
+    |(?P<hour>\b\d{{1,2}}\s?[ap]m\b)
+    |(?P<day_month>\b\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?(?:{_NAMES})\b(?:,?\s\d{{4}}\b)?)
+    |(?P<month_day>\b(?:{_NAMES})\.?\s(?:the\s)?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s\d{{4}}\b)?)
+    |(?P<code>\b(?:[a-z]+[-_]?\d|\d+[a-z])[a-z0-9_-]*)
+    |(?P<number>\d+(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)
+    """,
+    re.VERBOSE,
+)
+_DIGITS = re.compile(r"\d+")
+_LISTED = re.compile(r"^\s*\d{1,2}[.)]\s", re.MULTILINE)
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
+
+
+@lru_cache(maxsize=200_000)
+def stated(text: str) -> frozenset[Stated]:
+    """The values that a text states. The numbers of a numbered list are none."""
+    if not any(map(str.isdigit, text)):
+        return frozenset()
+    if "\n" in text:
+        text = _LISTED.sub("", text)
+    return frozenset(_values(text.casefold()))
+
+
+def _values(text: str) -> Iterator[Stated]:
+    for match in _STATED.finditer(text):
+        kind, raw = match.lastgroup, match[0]
+        if kind == "number":
+            yield "number", float(raw.replace(",", ""))
+        elif kind == "code":
+            if not _ORDINAL.fullmatch(raw):
+                yield "code", raw.replace("-", "").replace("_", "")
+        elif kind == "iso":
+            yield "date", raw[5:]
+            yield "year", float(raw[:4])
+        elif kind in ("clock", "hour"):
+            yield "time", _minutes(raw)
+        else:
+            day = int(_DIGITS.search(raw)[0])  # type: ignore[index]
+            month = next(_MONTH[word] for word in re.findall(r"[a-z]+", raw) if word in _MONTH)
+            yield "date", f"{month:02d}-{day:02d}"
+            if raw[-4:].isdigit():
+                yield "year", float(raw[-4:])
+
+
+def _minutes(raw: str) -> float:
+    hour, *rest = (int(part) for part in _DIGITS.findall(raw))
+    if raw.endswith("m"):
+        hour = hour % 12 + (12 if raw.endswith("pm") else 0)
+    return float(60 * hour + (rest[0] if rest else 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One object of a result: its columns as text, the values they state, and the names among them."""
+
+    columns: dict[str, Json]
+    values: frozenset[Stated]
+    names: frozenset[str]
+    """Folded texts without digits, by which a person could point at the row."""
+
+
+@lru_cache(maxsize=50_000)
+def rows_of(content: str) -> tuple[Row, ...]:
+    """The rows of a tool result as the agent saw it; none when it is no JSON (a cut result is plain text)."""
+    try:
+        value = json.loads(content)
+    except ValueError:
+        return ()
+    if isinstance(value, dict) and isinstance(value.get("items"), list):
+        value = value["items"]
+    return tuple(_row(item) for item in (value if isinstance(value, list) else [value]))
+
+
+def _row(item: Json) -> Row:
+    columns = item if isinstance(item, dict) else {"value": item}
+    values: set[Stated] = set()
+    names = set()
+    for value in columns.values():
+        if value is None or isinstance(value, bool):
+            continue
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        found = stated(text)
+        values |= found
+        if not found and len(text) >= 4 and isinstance(value, str):
+            names.add(folded(text))
+    return Row(columns, frozenset(values), frozenset(names))
