@@ -79,7 +79,7 @@ async def rephrase_document(
             texts[name], placed = stitch(document, chunks, placed)
         rewrites.extend(placed)
         rows["texts"].append(_text_row(document, name, texts[name], placed, count))
-    rows["documents"].append(_document_row(document, chunks, count))
+    rows["documents"].append(document_row(document, chunks, count))
     for item in rewrites:
         rows["rewrites"].append(_rewrite_row(item, chunks[item.chunk], count))
         rows["findings"].extend(_finding_rows(item))
@@ -263,7 +263,8 @@ def _tail(written: str, tokens: int, count: Counter) -> str:
     return cut[found.end() :] if found else cut
 
 
-def _document_row(document: Document, chunks: list[Chunk], count: Counter) -> dict[str, Any]:
+def document_row(document: Document, chunks: list[Chunk], count: Counter) -> dict[str, Any]:
+    """The row of table `documents`: the text itself, with what was counted."""
     return {
         "id": document.id,
         "source": document.source,

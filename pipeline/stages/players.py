@@ -33,7 +33,8 @@ class Players:
         """`teacher` or the model's name."""
         return self.config.roles.get(role, TEACHER)
 
-    def _seat(self, role: Role, purpose: str, sample: int = 0) -> Seat:
+    def seat(self, role: Role, purpose: str, sample: int = 0) -> Seat:
+        """A model's seat in a role; its seed follows from the run's seed, the purpose and the sample."""
         seed = random.Random(f"{self.config.seed}/{purpose}/{sample}").randrange(2**31)
         return Seat(self.models, self.plays(role), role, self.stage, purpose, sample, seed)
 
@@ -49,13 +50,13 @@ class Players:
         if self.plays("user") == TEACHER:
             return TeacherUser(task, world, trajectory)
         return ModelUser(
-            self._seat("user", trajectory, attempt), temperature=self.config.trajectories.temperature
+            self.seat("user", trajectory, attempt), temperature=self.config.trajectories.temperature
         )
 
     def policy(self, task: Task, world: World, trajectory: str, attempt: int) -> Policy:
         """The agent; the teacher plants a flaw in its configured share of attempts."""
         if self.plays("policy") != TEACHER:
-            seat = self._seat("policy", trajectory, attempt)
+            seat = self.seat("policy", trajectory, attempt)
             return ModelPolicy(seat, temperature=self.config.trajectories.temperature)
         rng = random.Random(f"flaw/{trajectory}")
         flaw = plant(task, rng) if rng.random() < self.config.trajectories.flaw_rate else None

@@ -9,12 +9,26 @@ from dataclasses import dataclass
 
 from pipeline import __version__
 from pipeline.judging.judge import judge
-from pipeline.records import EndReason, Event, Snapshot, Task, Trajectory, Value, World, trajectory_id
+from pipeline.records import (
+    EndReason,
+    Event,
+    Judgement,
+    Policy,
+    Snapshot,
+    Task,
+    Trajectory,
+    User,
+    Value,
+    Versions,
+    World,
+    trajectory_id,
+)
 from pipeline.rollout.episode import Episode
 from pipeline.stages.context import Context, Tally, call_rows
 from pipeline.stages.players import Players
 from pipeline.stages.worlds import read_worlds
 from pipeline.store import Journal, Tables, gather, trajectory_rows
+from pipeline.worlds.host import ToolHost
 from pipeline.worlds.sql import SqlHost
 
 STAGE = "trajectories"
@@ -22,19 +36,25 @@ STAGE = "trajectories"
 
 def trajectory_units(context: Context) -> list[list[str]]:
     """Task ids per unit, in the order of the task shards."""
-    rows = context.folder.rows("tasks", columns=("id", "admitted"))
-    ids = [row["id"] for row in rows if row["admitted"]]
+    rows = context.folder.rows("tasks", columns=("id", "admitted", "host"))
+    ids = [row["id"] for row in rows if row["admitted"] and row["host"] != "container"]
     size = context.config.trajectories.shard_tasks
     return [ids[start : start + size] for start in range(0, len(ids), size)]
 
 
 @dataclass(frozen=True, slots=True)
-class _Finished:
+class Finished:
     """One attempt as the journal remembers it."""
 
     trajectory: Trajectory
     snapshots: list[Snapshot]
     seconds: float
+
+    @property
+    def last_snapshot(self) -> Snapshot | None:
+        """The state in which it ended, as far as it was recorded."""
+        last = next((e.after for e in reversed(self.trajectory.events) if e.after), self.snapshots[0].ref)
+        return {one.ref: one for one in self.snapshots}.get(last)
 
 
 async def trajectories_unit(context: Context, number: int) -> bool:
@@ -44,7 +64,7 @@ async def trajectories_unit(context: Context, number: int) -> bool:
     worlds = read_worlds(context, {task.world for task in tasks.values()})
     with context.folder.journal(STAGE, number) as journal:
         async with context.models(journal) as models:
-            unit = _Unit(context, journal, Players(context.config, models, STAGE), worlds)
+            unit = Attempts(context, journal, Players(context.config, models, STAGE), worlds)
             jobs = [(tasks[task], k) for task in wanted for k in range(context.config.trajectories.attempts)]
             parts = await unit.run(jobs)
             if unit.paused:
@@ -61,8 +81,20 @@ def _read_tasks(context: Context, ids: set[str]) -> dict[str, Task]:
     return {row["id"]: Task.model_validate_json(row["record"]) for row in rows if row["id"] in ids}
 
 
-class _Unit:
-    """The attempts of one unit of work, so many at a time."""
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Who and what takes part in one attempt."""
+
+    host: ToolHost
+    policy: Policy
+    user: User
+    versions: Versions
+
+
+class Attempts:
+    """The attempts of one unit of work, so many at a time. What depends on the kind of host is in `cast` and `verdict`."""
+
+    stage = STAGE
 
     def __init__(
         self, context: Context, journal: Journal, players: Players, worlds: dict[str, World]
@@ -71,7 +103,7 @@ class _Unit:
         self.journal = journal
         self.players = players
         self.worlds = worlds
-        self.tally = Tally(STAGE)
+        self.tally = Tally(self.stage)
         self.paused = 0
         self._gate = asyncio.Semaphore(context.config.trajectories.concurrency)
         self._finished = journal.finished()
@@ -92,11 +124,10 @@ class _Unit:
                 return None
             return await self._judged(task, done)
 
-    async def _play(self, task: Task, attempt: int, name: str) -> _Finished | None:
-        world = self.worlds[task.world]
+    async def _play(self, task: Task, attempt: int, name: str) -> Finished | None:
         events, snapshots = self._recorded(name)
         started = time.monotonic()
-        host = SqlHost(world)
+        cast = await self.cast(task, attempt, name)
 
         def commit(event: Event, snapshot: Snapshot | None) -> None:
             body = {
@@ -110,18 +141,18 @@ class _Unit:
                 task=task,
                 attempt=attempt,
                 seed=self.context.config.seed,
-                policy=self.players.policy(task, world, name, attempt),
-                user=self.players.user(task, world, name, attempt),
-                host=host,
+                policy=cast.policy,
+                user=cast.user,
+                host=cast.host,
                 limits=self.context.config.trajectories.limits,
-                versions=self.players.versions(world, __version__),
+                versions=cast.versions,
                 commit=commit,
                 done_before=events,
                 snapshots_before=snapshots,
             )
             trajectory = await episode.run()
         finally:
-            await host.close()
+            await cast.host.close()
         if trajectory.end_reason is EndReason.PAUSED:
             return None
         seconds = time.monotonic() - started
@@ -131,7 +162,17 @@ class _Unit:
             "seconds": seconds,
         }
         self.journal.finish(name, json.dumps(summary, ensure_ascii=False))
-        return _Finished(trajectory, list(episode.snapshots.values()), seconds)
+        return Finished(trajectory, list(episode.snapshots.values()), seconds)
+
+    async def cast(self, task: Task, attempt: int, name: str) -> Cast:
+        """The players and a fresh host for one attempt."""
+        world, players = self.worlds[task.world], self.players
+        return Cast(
+            host=SqlHost(world),
+            policy=players.policy(task, world, name, attempt),
+            user=players.user(task, world, name, attempt),
+            versions=players.versions(world, __version__),
+        )
 
     def _recorded(self, name: str) -> tuple[list[Event], dict[str, Snapshot]]:
         bodies = [json.loads(text) for text in self.journal.events(name)]
@@ -139,19 +180,15 @@ class _Unit:
         snapshots = [Snapshot.model_validate(body["snapshot"]) for body in bodies if body["snapshot"]]
         return events, {one.ref: one for one in snapshots}
 
-    def _recall(self, name: str) -> _Finished:
+    def _recall(self, name: str) -> Finished:
         summary = json.loads(self._finished[name])
         events, snapshots = self._recorded(name)
         trajectory = Trajectory.model_validate({**summary["trajectory"], "events": events})
         first = Snapshot.model_validate(summary["first"])
-        return _Finished(trajectory, [first, *snapshots.values()], summary["seconds"])
+        return Finished(trajectory, [first, *snapshots.values()], summary["seconds"])
 
-    async def _judged(self, task: Task, done: _Finished) -> Tables:
-        by_ref = {one.ref: one for one in done.snapshots}
-        last = next((e.after for e in reversed(done.trajectory.events) if e.after), done.snapshots[0].ref)
-        judgement = await judge(
-            task, done.trajectory, by_ref.get(last), self.worlds[task.world], self._judges
-        )
+    async def _judged(self, task: Task, done: Finished) -> Tables:
+        judgement, more = await self.verdict(task, done)
         tally, trajectory = self.tally, done.trajectory
         if judgement.value is Value.PASS:
             tally.keep()
@@ -161,4 +198,10 @@ class _Unit:
             )
         else:
             tally.fail("unscored", judgement.reason, subject=trajectory.id, owner=str(judgement.owner or ""))
-        return trajectory_rows(trajectory, judgement, task, snapshots=done.snapshots, seconds=done.seconds)
+        rows = trajectory_rows(trajectory, judgement, task, snapshots=done.snapshots, seconds=done.seconds)
+        return {**rows, **more}
+
+    async def verdict(self, task: Task, done: Finished) -> tuple[Judgement, Tables]:
+        """The judgement on a finished attempt, and further rows that it gave rise to."""
+        world = self.worlds[task.world]
+        return await judge(task, done.trajectory, done.last_snapshot, world, self._judges), {}

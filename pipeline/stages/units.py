@@ -11,7 +11,10 @@ from pathlib import Path
 
 from pipeline.config import Config
 from pipeline.records import ConfigError
+from pipeline.stages.code import code_tasks_unit, code_unit, code_units
 from pipeline.stages.context import Context
+from pipeline.stages.mcp import mcp_unit, mcp_units
+from pipeline.stages.rephrase import documents_unit, rephrase_unit, rephrase_units
 from pipeline.stages.tasks import task_units, tasks_unit
 from pipeline.stages.trajectories import trajectories_unit, trajectory_units
 from pipeline.stages.worlds import worlds_unit
@@ -27,17 +30,24 @@ class Stage:
 
 STAGES: dict[str, Stage] = {
     "worlds": Stage(lambda context: 1, worlds_unit),
+    "mcp": Stage(mcp_units, mcp_unit),
     "tasks": Stage(lambda context: len(task_units(context)), tasks_unit),
     "trajectories": Stage(lambda context: len(trajectory_units(context)), trajectories_unit),
+    "code_tasks": Stage(lambda context: 1, code_tasks_unit),
+    "code": Stage(lambda context: len(code_units(context)), code_unit),
+    "documents": Stage(lambda context: 1, documents_unit),
+    "rephrase": Stage(rephrase_units, rephrase_unit),
 }
 
 FLOWS: dict[str, tuple[str, ...]] = {
-    "tools": ("worlds",),
+    "tools": ("worlds", "mcp"),
     "tasks": ("worlds", "tasks"),
     "trajectories": ("worlds", "tasks", "trajectories"),
-    "all": ("worlds", "tasks", "trajectories"),
+    "code": ("code_tasks", "code"),
+    "rephrase": ("documents", "rephrase"),
+    "all": ("worlds", "mcp", "tasks", "trajectories", "documents", "rephrase"),
 }
-"""The products and the stages that lead to them, in order."""
+"""The products and the stages that lead to them, in order. A stage without units takes no part."""
 
 
 def stages_of(flow: str, config: Config) -> tuple[str, ...]:

@@ -1,0 +1,174 @@
+"""The stages `code_tasks` and `code`: tasks admitted by their runs, attempts in containers graded in fresh ones."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from pathlib import Path
+
+from pipeline import __version__
+from pipeline.assets import asset
+from pipeline.judging.code import code_episode, code_judgement
+from pipeline.models.players.policy import ModelPolicy
+from pipeline.records import Admission, CodeTask, Judgement, Policy, Snapshot, Task, Versions
+from pipeline.sandbox import BadTask, Changes, File, Link, Pool, admit, grade, load_tasks
+from pipeline.stages.context import Context, Tally, call_rows
+from pipeline.stages.players import TEACHER, Players
+from pipeline.stages.trajectories import Attempts, Cast, Finished
+from pipeline.store import (
+    Journal,
+    Tables,
+    agent_row,
+    code_report_row,
+    code_task_row,
+    gather,
+    persona_row,
+    task_row,
+)
+from pipeline.teacher.code import CodeTeacher, CodeUser, choose_way
+from pipeline.worlds.container import ContainerHost
+
+ADMISSION = "code_tasks"
+STAGE = "code"
+
+
+def code_sources(context: Context) -> list[Path]:
+    """The task files and folders of the configuration, or those that ship."""
+    return list(context.config.code.tasks) or [asset("data/code_tasks")]
+
+
+async def code_tasks_unit(context: Context, number: int) -> None:
+    """Unit 0: reads all sources and admits tasks by their runs. A bad row is one failure, the rest goes on."""
+    tally, parts = Tally(ADMISSION), []
+    found: list[CodeTask] = []
+    for source in code_sources(context):
+        for one in load_tasks(source):
+            if isinstance(one, BadTask):
+                tally.reject("unusable", one.message, subject=one.where)
+            else:
+                found.append(one)
+    async with Pool(context.config.sandbox, run=context.folder.name, build=True) as pool:
+        admissions = await asyncio.gather(*(admit(pool, task) for task in found))
+    for admission in admissions:
+        if admission.admitted:
+            tally.keep()
+        else:
+            tally.reject(admission.verdict, admission.reason, subject=admission.task.name)
+        parts.append(_task_tables(admission))
+    context.folder.write_shard(ADMISSION, number, _once([*parts, tally.tables()]))
+
+
+def _task_tables(admission: Admission) -> Tables:
+    task = admission.task
+    reason = "" if admission.admitted else f"{admission.verdict}: {admission.reason}"
+    tables: Tables = {"code_tasks": [code_task_row(task, admitted=admission.admitted, reason=reason)]}
+    reports = [("empty", 0, admission.empty), *(("gold", run, one) for run, one in enumerate(admission.gold))]
+    tables["code_reports"] = [
+        code_report_row(report, attempt=run, solution=solution) for solution, run, report in reports if report
+    ]
+    if admission.admitted:
+        episode = code_episode(task)
+        tables["tasks"] = [task_row(episode, domain="software/coding/repository")]
+        tables["agents"] = [agent_row(episode.agent)]
+        tables["personas"] = [persona_row(episode.persona)]
+    return tables
+
+
+def _once(parts: list[Tables]) -> Tables:
+    """All rows together; agents and personas once each."""
+    tables = gather(parts)
+    for name in ("agents", "personas"):
+        tables[name] = list({row["id"]: row for row in tables.get(name, [])}.values())
+    return tables
+
+
+def code_units(context: Context) -> list[list[str]]:
+    """Ids of code tasks per unit, in the order of the shards."""
+    rows = context.folder.rows("code_tasks", columns=("id", "admitted"))
+    ids = [row["id"] for row in rows if row["admitted"]]
+    size = context.config.code.shard_tasks
+    return [ids[start : start + size] for start in range(0, len(ids), size)]
+
+
+async def code_unit(context: Context, number: int) -> bool:
+    """Attempts at the unit's tasks, each in its container, each graded in a fresh one. False when some are paused."""
+    wanted = code_units(context)[number]
+    rows = context.folder.rows("code_tasks", columns=("id", "record"))
+    tasks = {
+        row["id"]: CodeTask.model_validate_json(row["record"]) for row in rows if row["id"] in set(wanted)
+    }
+    with context.folder.journal(STAGE, number) as journal:
+        async with (
+            context.models(journal) as models,
+            Pool(context.config.sandbox, run=context.folder.name, build=True) as pool,
+        ):
+            players = Players(context.config, models, STAGE)
+            unit = CodeAttempts(context, journal, players, tasks, pool)
+            jobs = [
+                (code_episode(tasks[name]), k) for name in wanted for k in range(context.config.code.attempts)
+            ]
+            parts = await unit.run(jobs)
+            if unit.paused:
+                return False
+            calls = call_rows(models.ledger.drain())
+            unit.tally.tokens = sum(row["tokens_in"] + row["tokens_out"] for row in calls)
+            unit.tally.cost = sum(row["cost"] for row in calls)
+    context.folder.write_shard(STAGE, number, gather([*parts, {"model_calls": calls}, unit.tally.tables()]))
+    return True
+
+
+class CodeAttempts(Attempts):
+    """Attempts in containers."""
+
+    stage = STAGE
+
+    def __init__(
+        self, context: Context, journal: Journal, players: Players, tasks: dict[str, CodeTask], pool: Pool
+    ) -> None:
+        super().__init__(context, journal, players, {})
+        self._tasks = tasks
+        self._pool = pool
+
+    async def cast(self, task: Task, attempt: int, name: str) -> Cast:
+        code = self._tasks[task.world]
+        policy: Policy
+        if self.players.plays("policy") == TEACHER:
+            policy = CodeTeacher(code, name, choose_way(name, self.context.config.code.flaw_rate))
+        else:
+            seat = self.players.seat("policy", name, attempt)
+            policy = ModelPolicy(seat, temperature=self.context.config.trajectories.temperature)
+        return Cast(
+            host=await ContainerHost.open(self._pool, code),
+            policy=policy,
+            user=CodeUser(code, name),
+            versions=Versions(
+                code=__version__,
+                tools=task.agent.toolset.id,
+                world=code.id,
+                policy=self.players.plays("policy"),
+                user=TEACHER,
+                judge="pytest",
+                seed=self.context.config.seed,
+            ),
+        )
+
+    async def verdict(self, task: Task, done: Finished) -> tuple[Judgement, Tables]:
+        if done.trajectory.end_reason.owner is not None:
+            return code_judgement(task, done.trajectory, None), {}
+        report = await grade(self._pool, self._tasks[task.world], changes_of(done.last_snapshot))
+        attempt, name = done.trajectory.attempt, done.trajectory.id
+        row = code_report_row(report, attempt=attempt, trajectory=name)
+        return code_judgement(task, done.trajectory, report), {"code_reports": [row]}
+
+
+def changes_of(snapshot: Snapshot | None) -> Changes:
+    """The changed files that a snapshot of a container holds."""
+    changes: dict[str, File | Link | bytes | str | None] = {}
+    for _, path, row in snapshot.rows if snapshot else ():
+        if row is None:
+            changes[path] = None
+        elif "link" in row:
+            changes[path] = Link(row["link"])
+        else:
+            changes[path] = File(base64.b64decode(row["base64"]), row["executable"])
+    return changes
