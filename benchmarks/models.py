@@ -14,11 +14,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,7 +112,9 @@ def best(
                 found[client.name] = {"error": str(error)}
                 continue
             cpu = (all_["cpu"] - few["cpu"]) / (count - count // 10) * 1000
-            seen = found.setdefault(client.name, {"wall": all_["wall"], "cpu": cpu, "rss_mb": all_["rss_mb"]})
+            seen = found.setdefault(client.name, {**all_, "cpu": cpu})
+            if "ramp" in all_:
+                seen["ramp"] = min(seen.get("ramp", all_["ramp"]), all_["ramp"])
             seen["wall"], seen["cpu"] = min(seen["wall"], all_["wall"]), min(seen["cpu"], cpu)
             print(f"  ({number + 1}/{rounds} {client.name} {all_['wall']:.2f} s)", file=sys.stderr)
     return found
@@ -128,6 +132,9 @@ def table(title: str, ideal: float, found: dict[str, dict[str, Any]]) -> None:
         cpu = f"{seen['cpu']:6.2f} ms ({seen['cpu'] / bare['cpu']:4.2f} x bare)" if "cpu" in bare else ""
         print(f"  {name:22} {seen['wall']:7.2f} s  {seen['wall'] / ideal:5.2f} x ideal {beside}  CPU {cpu}"
               f"  RSS {seen['rss_mb']:4.0f} MB")  # fmt: skip
+    if "ramp" in found.get("tracemill adaptive", {}):
+        ramp = found["tracemill adaptive"]["ramp"]
+        print(f"  the adaptive limit reached its ceiling after {ramp / 0.2:.1f} round trips")
 
 
 OURS = Client("tracemill fixed", "ours", how="fixed")
@@ -176,6 +183,35 @@ def rerun(count: int) -> None:
     print(f"\n{count:,} cached answers: {second['wall']:.2f} s, {server.counts['calls'] - count} calls")
 
 
+def killed(count: int) -> None:
+    """A run killed at about half, and run again on the same cache: what is asked twice was in flight."""
+    with tempfile.TemporaryDirectory() as folder, serving(0.2) as server:
+        command = [sys.executable, str(CLIENTS / "ours.py"), server.url, str(count), "64", f"cache:{folder}"]
+        process = subprocess.Popen(
+            command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE
+        )
+        answers = Path(folder) / "answers.db"
+        while process.poll() is None and _kept(answers) < count // 2:
+            time.sleep(0.05)
+        process.kill()
+        process.communicate()
+        measure(Client("tracemill", "ours", how=f"cache:{folder}"), server.url, count, 64)
+    more = server.counts["calls"] - count
+    print(f"\nkilled at half and run again: {server.counts['calls']} calls for {count} requests, {more} more than "
+          f"undisturbed (64 were in flight)")  # fmt: skip
+
+
+def _kept(answers: Path) -> int:
+    """Answers in a cache file that another process is writing."""
+    if not answers.exists():
+        return 0
+    with closing(sqlite3.connect(f"file:{answers}?mode=ro", uri=True)) as db:
+        try:
+            return int(db.execute("SELECT count(*) FROM answers").fetchone()[0])
+        except sqlite3.OperationalError:  # not yet created
+            return 0
+
+
 def install(folder: Path) -> list[Client]:
     """The peers that can be had, each in an environment of its own."""
     found = []
@@ -199,7 +235,7 @@ def main() -> None:
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--venvs", type=Path, default=Path(tempfile.gettempdir()) / "tracemill-peers")
     parser.add_argument("--quick", action="store_true", help="a tenth of the requests, once")
-    parser.add_argument("--only", nargs="*", default=["throughput", "many", "rejections", "rerun"])
+    parser.add_argument("--only", nargs="*", default=["throughput", "many", "rejections", "rerun", "killed"])
     options = parser.parse_args()
     scale, rounds = (10, 1) if options.quick else (1, 3)
     peers = install(options.venvs) if options.peers else []
@@ -212,6 +248,8 @@ def main() -> None:
         rejections(2000 // scale, rounds)
     if "rerun" in options.only:
         rerun(2000 // scale)
+    if "killed" in options.only:
+        killed(2000 // scale)
 
 
 if __name__ == "__main__":

@@ -26,10 +26,16 @@ def _cpu() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-def report(run: Callable[[], int]) -> None:
-    """Time `run`, which returns the number of answers, and print the figures as the last line."""
+def report(run: Callable[[], int], more: dict[str, float] | None = None) -> None:
+    """Time `run`, which returns the number of answers, and print the figures as the last line.
+
+    `more` is filled by `run` with figures of its own.
+    """
     began, cpu = time.perf_counter(), _cpu()
     answered = run()
     wall, cpu = time.perf_counter() - began, _cpu() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"wall": wall, "cpu": cpu, "rss_mb": peak, "answered": answered}), flush=True)
+    print(
+        json.dumps({"wall": wall, "cpu": cpu, "rss_mb": peak, "answered": answered, **(more or {})}),
+        flush=True,
+    )

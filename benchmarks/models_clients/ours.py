@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+import time
 from pathlib import Path
 
 from measure import arguments, prompts, report
@@ -13,10 +14,21 @@ from pipeline.records import ChatRequest, Message, Outcome
 URL, COUNT, CONCURRENCY, HOW = arguments()
 
 
+MORE: dict[str, float] = {}
+
+
+async def watch(models: Models, began: float) -> None:
+    """Note when the limit first is what the client may have at most."""
+    while models.limits.get("m", 0) < CONCURRENCY:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    MORE["ramp"] = time.perf_counter() - began
+
+
 async def main(folder: Path) -> int:
     limits = Limits(most=CONCURRENCY) if HOW == "adaptive" else Limits(concurrency=CONCURRENCY)
     config = ModelsConfig(endpoints={"default": Endpoint(base_url=URL)}, models={"m": Model()}, limits=limits)
-    async with Models(config, cache_dir=folder) as models:
+    async with Models(config, cache_dir=folder) as models, asyncio.TaskGroup() as group:
+        watching = group.create_task(watch(models, time.perf_counter()))
         answers = await asyncio.gather(
             *(
                 models.chat(ChatRequest(model="m", messages=(Message(role="user", content=prompt),)))
@@ -24,9 +36,10 @@ async def main(folder: Path) -> int:
             )
         )
         assert len(models.ledger.rows) == COUNT
+        watching.cancel()
     return sum(answer.outcome is Outcome.OK for answer in answers)
 
 
 with tempfile.TemporaryDirectory() as scratch:
     cache = Path(HOW.removeprefix("cache:")) if HOW.startswith("cache:") else Path(scratch)
-    report(lambda: asyncio.run(main(cache)))
+    report(lambda: asyncio.run(main(cache)), MORE)

@@ -16,8 +16,8 @@ from pipeline.models.cache import AnswerCache, Journal, request_key
 from pipeline.models.client import Client
 from pipeline.models.lane import Lane
 from pipeline.models.ledger import Budget, Ledger, ModelCall, found_row, paid_row
-from pipeline.models.prompts import shipped
-from pipeline.models.retries import Trouble
+from pipeline.models.prompts import shipped, with_prompt
+from pipeline.models.retries import CallError, Trouble
 from pipeline.models.structured import Unreadable, read_answer
 from pipeline.models.target import Got, SharedLimit, Target
 from pipeline.models.wire import Completion
@@ -83,6 +83,17 @@ class Models:
             asked = toolcalls.as_structured(request)
             return toolcalls.from_structured(await self._converse(asked, target))
         return await self._converse(request, target)
+
+    async def ping(self, name: str) -> str:
+        """Whether the model `name` answers at all: empty, or what is wrong and the way out. Costs a token or two.
+
+        Raises ConfigError for a model that is not configured.
+        """
+        try:
+            await self._target(name).ping()
+        except CallError as error:
+            return f"{error.message} {error.rule.way_out}".strip()
+        return ""
 
     async def _converse(self, request: ChatRequest, target: Target) -> ChatAnswer:
         """Ask; where a structured answer cannot be read, show the model its error and ask again."""
@@ -234,9 +245,13 @@ def _answer(
 
 def _with_error(request: ChatRequest, content: str, problem: str) -> ChatRequest:
     """The request, the answer that could not be read, and what was wrong with it."""
-    (message,) = shipped().get("models/repair").render(problem=problem)
+    prompt = shipped().get("models/repair")
+    (message,) = prompt.render(problem=problem)
     said = Message(role="assistant", content=content)
-    return request.model_copy(update={"messages": (*request.messages, said, message)})
+    versions = (
+        request.prompt if prompt.version in request.prompt else with_prompt(request.prompt, prompt.version)
+    )
+    return request.model_copy(update={"messages": (*request.messages, said, message), "prompt": versions})
 
 
 def _add(usage: Usage, heard: Completion, resolved: Resolved) -> Usage:

@@ -134,6 +134,11 @@ def shipped() -> Prompts:
     return Prompts()
 
 
+def with_prompt(prompts: str, version: str) -> str:
+    """The versions of the prompts that shaped a request, one more."""
+    return f"{prompts}+{version}" if prompts else version
+
+
 def _environment() -> ImmutableSandboxedEnvironment:
     return ImmutableSandboxedEnvironment(
         undefined=StrictUndefined,

@@ -17,7 +17,7 @@ from pipeline.models import wire
 from pipeline.models.client import Client, Heard
 from pipeline.models.lane import Lane
 from pipeline.models.ledger import Ledger, ModelCall, blank_row, paid_row
-from pipeline.models.prompts import shipped
+from pipeline.models.prompts import shipped, with_prompt
 from pipeline.models.retries import CallError, Trouble, delay
 from pipeline.models.wire import Completion
 from pipeline.records import ChatRequest, Message
@@ -88,7 +88,7 @@ class Target:
                 continue
             if request.output_schema is not None:
                 self._settle(way)
-            row = paid_row(request, heard.completion, self.resolved).model_copy(
+            row = paid_row(_explained(request, way), heard.completion, self.resolved).model_copy(
                 update={
                     "latency": heard.latency,
                     "waited": max(0.0, time.perf_counter() - began - heard.latency),
@@ -136,9 +136,8 @@ class Target:
         if error.counts or lane.probing or not lane.out_of_patience:
             return
         lane.probing = True
-        body = {**_PROBE, "model": self.resolved.wire_name, **self.resolved.model.extra}
         try:
-            await self._client.send(body)
+            await self.ping()
         except CallError as probe:
             if probe.rule.retry or probe.rule.fatal:
                 lane.give_up(
@@ -150,6 +149,10 @@ class Target:
         finally:
             lane.probing = False
         lane.proven_up()
+
+    async def ping(self) -> None:
+        """Ask the smallest question, outside the lane, the cache and the ledger. Raises CallError."""
+        await self._client.send({**_PROBE, "model": self.resolved.wire_name, **self.resolved.model.extra})
 
     def _settle(self, way: str) -> None:
         """Ask in the way that worked from now on; a schema that is refused later changes nothing for the others."""
@@ -181,7 +184,12 @@ def _explained(request: ChatRequest, structured: str) -> ChatRequest:
         return request
     prompt = shipped().get("models/json_only")
     (message,) = prompt.render(schema=json.dumps(request.output_schema, ensure_ascii=False))
-    return request.model_copy(update={"messages": _after_system(request.messages, message.content)})
+    return request.model_copy(
+        update={
+            "messages": _after_system(request.messages, message.content),
+            "prompt": with_prompt(request.prompt, prompt.version),
+        }
+    )
 
 
 def _after_system(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:

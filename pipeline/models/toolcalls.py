@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pipeline.models.prompts import shipped
+from pipeline.models.prompts import shipped, with_prompt
 from pipeline.models.structured import Unreadable, read_json
 from pipeline.models.wire import tool_call, wire_tools
 from pipeline.records import ChatAnswer, ChatRequest, ConfigError, Message, Outcome
@@ -44,7 +44,7 @@ def as_structured(request: ChatRequest) -> ChatRequest:
             "tools": (),
             "tool_choice": "",
             "output_schema": {"anyOf": options},
-            "prompt": "+".join(filter(None, (request.prompt, prompt.version))),
+            "prompt": with_prompt(request.prompt, prompt.version),
         }
     )
 

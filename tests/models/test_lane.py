@@ -188,6 +188,26 @@ async def test_the_pace_in_requests_a_minute_is_kept(serve: Serve, cache_dir: Pa
     assert time.monotonic() - began >= 0.9
 
 
+async def test_the_pace_in_tokens_a_minute_is_kept(serve: Serve, cache_dir: Path) -> None:
+    endpoint = serve(lambda received: text("hi", tokens=(900, 100)))
+    config = config_for(endpoint, limits=Limits(tpm=60_000), max_tokens=100)
+    began = time.monotonic()
+    async with Models(config, cache_dir=cache_dir) as models:
+        for n in range(7):
+            await models.chat(ask(n).replace(max_tokens=100))
+    assert time.monotonic() - began >= 0.9
+
+
+async def test_a_ping_says_what_is_wrong(serve: Serve, cache_dir: Path) -> None:
+    endpoint = serve(lambda received: "pong")
+    async with Models(config_for(endpoint), cache_dir=cache_dir) as models:
+        assert await models.ping("m") == ""
+        endpoint.script = lambda received: error(401, "who are you")
+        assert "who are you" in await models.ping("m")
+        assert "api_key_env" in await models.ping("m")
+        assert models.ledger.rows == []
+
+
 def test_models_know_their_loop(cache_dir: Path) -> None:
     config = ModelsConfig(
         endpoints={"default": Endpoint(base_url="http://127.0.0.1:9/v1")}, models={"m": Model()}

@@ -181,6 +181,7 @@ async def test_a_wrong_schema_is_repaired_in_a_dialog(serve: Serve, cache_dir: P
     assert (again.cached, again.parsed, again.usage) == (True, {"n": 7}, answer.usage)
     assert len(endpoint.calls) == 3
     assert "n: " in endpoint.calls[2].last
+    assert models.ledger.rows[2].prompt.startswith("models/repair@")
     assert [row.outcome for row in models.ledger.rows[:3]] == [Outcome.INVALID, Outcome.INVALID, Outcome.OK]
 
 
@@ -208,6 +209,7 @@ async def test_an_endpoint_without_json_schema_is_asked_in_another_way(serve: Se
         second = await models.chat(ask("b", output_schema=SCHEMA))
     assert (first.parsed, second.parsed) == ({"n": 3}, {"n": 3})
     assert len(endpoint.calls) == 4
+    assert all(row.prompt.startswith("models/json_only@") for row in models.ledger.rows)
     async with Models(config_for(endpoint), cache_dir=cache_dir) as models:
         assert (await models.chat(ask("a", output_schema=SCHEMA))).cached
     assert len(endpoint.calls) == 4
