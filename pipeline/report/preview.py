@@ -22,6 +22,7 @@ async def preview_records(config: Config, flow: str, count: int) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="tracemill-preview-") as place:
         values = config.model_dump(mode="json")
         values["data"] = place
+        values["cache"]["enabled"] = False
         values["tasks"]["count"] = max(count, 1)
         values["trajectories"]["attempts"] = 1
         small = Config.model_validate(values)

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from pipeline.config import Config, parse_config
+from pipeline.config.models import CacheConfig
 from pipeline.models import Budget, ModelCall, Models, Totals
 from pipeline.store import Journal, Row, RunFolder, failure_row, funnel_row
 
@@ -34,13 +35,24 @@ class Context:
         """The door to the models, with the run's budget; what earlier units spent counts."""
         run = self.config.run
         budget = Budget(run.max_cost, run.max_tokens, run.max_errors, self.spent())
-        async with Models(self.config, journal=journal, budget=budget) as models:
+        config = (
+            self.config
+            if self.asks_models
+            else self.config.model_copy(update={"cache": CacheConfig(enabled=False)})
+        )
+        async with Models(config, journal=journal, budget=budget) as models:
             yield models
+
+    @property
+    def asks_models(self) -> bool:
+        """Whether any role is played by a model."""
+        names = (*self.config.roles.values(), *self.config.judging.judges)
+        return any(name != "teacher" for name in names)
 
     def spent(self) -> Totals:
         """What the finished units of this run have used."""
         totals = Totals()
-        if not any(name != "teacher" for name in self.config.roles.values()):
+        if not self.asks_models:
             return totals
         for row in self.folder.rows(
             "model_calls", columns=("tokens_in", "tokens_out", "cost", "cached", "outcome")
