@@ -115,11 +115,11 @@ def glob_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def suspicions(task: CodeTask, carried: Mapping[str, File | None]) -> tuple[str, ...]:
-    """What in the carried Python files may be aimed at the tests instead of the task, and was not there before."""
+    """What in the carried Python files may be aimed at the tests instead of the task, and is neither in the repository nor in the reference."""
     found: set[str] = set()
     for path, file in carried.items():
         if file is not None and path.endswith(".py"):
-            before = _marks(task.files.get(path, ""))
+            before = _marks(task.files.get(path, "")) | _marks(task.gold.get(path) or "")
             found.update(f"{path}: {mark}" for mark in _marks(file.data.decode("utf-8", "replace")) - before)
     return tuple(sorted(found))
 

@@ -8,15 +8,16 @@ sample, each test alone in a process of its own.
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pipeline.records.code import CodeTask, RunStatus, TestOutcome, TestReport
 from pipeline.records.errors import SandboxError
 from pipeline.sandbox import runner
-from pipeline.sandbox.box import BoxEnded, ExecResult, File, GuestError, Sandbox
+from pipeline.sandbox.box import BoxEnded, ExecResult, File, GuestError, Output, Sandbox
 from pipeline.sandbox.carry import (
     Changes,
     carry_over,
@@ -131,7 +132,7 @@ async def run_tests(
     targets = list(ids) or sorted(
         path for path in tests if path.endswith(".py") and not path.endswith("conftest.py")
     )
-    plan = {"root": "/work", "ids": [*targets, canary], "seed": seed, "report": report}
+    plan = {"root": "/work", "ids": [*targets, canary], "seed": seed, "report": report, "canary": name}
     try:
         await box.clear()
         await box.write({**files, **tests, canary: CANARY.format(name=name).encode()})
@@ -188,7 +189,14 @@ def read_report(result: ExecResult, lines: list[str], name: str, touched: list[s
         broken = "a test that has to fail did not"
     elif end and (code != 1 or result.exit_code != 1):
         broken = f"the run ended with {result.exit_code}, which does not fit its report"
-    return TestRun(result, outcomes, ids, code if isinstance(code, int) else None, broken)
+    return TestRun(_told(result, name), outcomes, ids, code if isinstance(code, int) else None, broken)
+
+
+def _told(result: ExecResult, name: str) -> ExecResult:
+    """The result with an output that says nothing of the canary, and nothing that differs from run to run."""
+    lines = [line for line in result.stdout.text.splitlines(keepends=True) if name not in line]
+    text = re.sub(r"\bin \d+\.\d+s\b|\b0x[0-9a-f]{6,16}\b", "…", "".join(lines))
+    return replace(result, stdout=Output(text.encode()))
 
 
 def judge_run(task: CodeTask, run: TestRun, ids: tuple[str, ...] = ()) -> TestReport:

@@ -2,7 +2,8 @@
 
     python3 -I -B run.py PLAN
 
-PLAN is JSON: `root`, `ids` (test ids or files), `seed` (shuffles; null keeps the order), `report` (a path). The report
+PLAN is JSON: `root`, `ids` (test ids or files), `seed` (shuffles; null keeps the order), `report` (a path) and `canary`,
+a name whose tests are reported without their traceback. The report
 holds one JSON line per test, `{"id", "outcome"}`, and ends with `{"done": exit code, "collected": [ids]}`.
 """
 
@@ -15,7 +16,6 @@ import pprint  # noqa: F401
 import random
 import sys
 import traceback  # noqa: F401
-import unittest.mock  # noqa: F401
 from typing import Any
 
 import pytest
@@ -38,6 +38,13 @@ class Reporter:
         self.collected = [item.nodeid for item in items]
         if self.plan["seed"] is not None:
             random.Random(self.plan["seed"]).shuffle(items)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item: Any) -> Any:
+        report = (yield).get_result()
+        canary = self.plan["canary"]
+        if canary and report.failed and canary in report.nodeid:
+            report.longrepr = canary
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         before = self.outcomes.get(report.nodeid, "")

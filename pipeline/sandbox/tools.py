@@ -286,7 +286,13 @@ class CodeTools:
 
     async def _run_tests(self, target: str = "") -> Json:
         await self._put(RUNNER, File(Path(runner.__file__).read_bytes()))
-        plan = {"root": "/work", "ids": [target] if target else [], "seed": None, "report": "/tmp/.report"}
+        plan = {
+            "root": "/work",
+            "ids": [target] if target else [],
+            "seed": None,
+            "report": "/tmp/.report",
+            "canary": "",
+        }
         await self.box.write({"/tmp/.report": None, "/tmp/.plan": json.dumps(plan).encode()})
         argv = ["python3", "-I", "-B", RUNNER, "/tmp/.plan"]
         result = await self.box.run(argv, timeout=self.task.timeout, merge=True, keep=KEPT_OUTPUT)
