@@ -8,11 +8,17 @@ from dataclasses import dataclass, field
 
 from pipeline.records import ArgumentSource, ArgumentWords, Fact, Json, ReferenceCall, World
 from pipeline.tasks.graph import Lookup, ToolGraph
+from pipeline.tasks.money import money_columns
 from pipeline.tasks.values import spoken
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 DEPTH = 3
 """Lookups behind each other, at most."""
+CANDIDATES = 12
+"""Lookups looked at for one value, and CHOICE of those that serve among which the best is taken."""
+CHOICE = 3
+LONG = 6
+"""Rows of a result from which a person would rather not choose."""
 
 
 @dataclass
@@ -28,14 +34,26 @@ class Plan:
         return Plan(list(self.calls), dict(self.facts), dict(self.rows))
 
 
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    plan: Plan
+    column: str
+    cost: float
+
+
 class ChainBuilder:
     """Finds where arguments come from. Deterministic for equal `rng`."""
 
     def __init__(self, graph: ToolGraph, rng: random.Random) -> None:
         self.graph = graph
         self.world: World = graph.world
-        self.year = int(graph.world.clock[:4])
         self.rng = rng
+        self._year = int(graph.world.clock[:4])
+        self._money = money_columns(graph.world)
+
+    def spoken(self, name: str, value: Json) -> str:
+        """A value of an argument or column as a person says it."""
+        return spoken(value, self.rng, money=name in self._money, year=self._year)
 
     def sources(
         self, plan: Plan, goal: int, tool: str, arguments: dict[str, Json], depth: int = DEPTH
@@ -51,7 +69,7 @@ class ChainBuilder:
             elif about.consent:
                 found[name] = ArgumentSource(kind="consent" if value else "fixed")
             elif about.source and not about.known:
-                source = self._look_up(plan, goal, name, value, about.source.split(".")[0], depth)
+                source = self._look_up(plan, goal, name, value, about.source, depth)
                 if source is None:
                     return None
                 found[name] = source
@@ -77,7 +95,9 @@ class ChainBuilder:
                 return known.name
             if known.label == about.called and (identity or known.name == name):
                 return None
-        text = spoken(value, self.rng, name, self.year)
+        if key in plan.facts:
+            key = f"{key}: {about.called}"
+        text = self.spoken(name, value)
         keywords = tuple(
             sorted({word for word in re.findall(r"[a-z]{3,}", about.called.lower()) if word not in _COMMON})
         )
@@ -87,35 +107,50 @@ class ChainBuilder:
         return key
 
     def _look_up(
-        self, plan: Plan, goal: int, column: str, value: Json, table: str, depth: int
+        self, plan: Plan, goal: int, name: str, value: Json, source: str, depth: int
     ) -> ArgumentSource | None:
+        """Where an identifier is read: in what has been read already, else through the lookup that asks for the
+        fewest further calls and facts. The result's column is named like the argument or like its `source`."""
+        table, _, column = source.partition(".")
+        columns = tuple(dict.fromkeys((name, column)))
         for step, row in plan.rows.items():
-            if row.get(column) == value:
-                return self._read(plan, step, column)
+            for one in columns:
+                if row.get(one) == value:
+                    return self._read(plan, step, one)
         if depth == 0:
             return None
-        candidates = list(self.graph.index.get((column, value), ()))
+        candidates = [(one, lookup) for one in columns for lookup in self.graph.index.get((one, value), ())]
         self.rng.shuffle(candidates)
-        candidates.sort(key=lambda lookup: len(lookup.rows) > 6)
-        for lookup in candidates[:12]:
-            if lookup.arguments.get(column) == value:
-                continue
-            trial = plan.copy()
-            sources = self.sources(trial, goal, lookup.tool, lookup.arguments, depth - 1)
-            if sources is None:
-                continue
-            picked = self._pick(trial, goal, lookup, column, value, table)
-            if picked is None:
-                continue
-            plan.calls, plan.facts, plan.rows = trial.calls, trial.facts, trial.rows
-            plan.calls.append(
-                ReferenceCall(
-                    goal=goal, tool=lookup.tool, arguments=lookup.arguments, sources=sources, fact=picked[1]
-                )
-            )
-            plan.rows[len(plan.calls) - 1] = picked[0]
-            return self._read(plan, len(plan.calls) - 1, column)
-        return None
+        candidates.sort(key=lambda pair: len(pair[1].rows) > LONG)
+        trials: list[_Trial] = []
+        for one, lookup in candidates[:CANDIDATES]:
+            if len(trials) == CHOICE:
+                break
+            if value not in [lookup.arguments.get(other) for other in columns]:
+                trial = self._try(plan, goal, lookup, one, value, table, depth)
+                trials.extend([trial] if trial else [])
+        if not trials:
+            return None
+        best = min(trials, key=lambda trial: trial.cost)
+        plan.calls, plan.facts, plan.rows = best.plan.calls, best.plan.facts, best.plan.rows
+        return self._read(plan, len(plan.calls) - 1, best.column)
+
+    def _try(
+        self, plan: Plan, goal: int, lookup: Lookup, column: str, value: Json, table: str, depth: int
+    ) -> _Trial | None:
+        """The plan with one lookup more, if its arguments and the row that is meant can be known."""
+        trial = plan.copy()
+        sources = self.sources(trial, goal, lookup.tool, lookup.arguments, depth - 1)
+        picked = self._pick(trial, goal, lookup, column, value, table) if sources is not None else None
+        if sources is None or picked is None:
+            return None
+        row, fact = picked
+        trial.calls.append(
+            ReferenceCall(goal=goal, tool=lookup.tool, arguments=lookup.arguments, sources=sources, fact=fact)
+        )
+        trial.rows[len(trial.calls) - 1] = row
+        calls, facts = len(trial.calls) - len(plan.calls), len(trial.facts) - len(plan.facts)
+        return _Trial(trial, column, 2 * calls + facts + 2 * (len(lookup.rows) > LONG) + self.rng.random())
 
     @staticmethod
     def _read(plan: Plan, step: int, column: str) -> ArgumentSource:
@@ -163,9 +198,7 @@ class ChainBuilder:
                 continue
             columns = {name: row[name] for name in names}
             if sum(all(other.get(n) == v for n, v in columns.items()) for other in rows) == 1:
-                return fill(
-                    template, {n: spoken(v, self.rng, n, self.year) for n, v in columns.items()}
-                ), columns
+                return fill(template, {n: self.spoken(n, v) for n, v in columns.items()}), columns
         return None
 
 

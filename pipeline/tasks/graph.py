@@ -29,7 +29,7 @@ class ToolGraph:
     """Edges of the tool graph, with the evidence.
 
     `feeds`: column to the read-only tools that return it; `takes`: column to the tools with an argument of that
-    name; `index`: (column, value) to the lookups whose rows hold it.
+    name, or one that comes `from` such a column; `index`: (column, value) to the lookups whose rows hold it.
     """
 
     world: World
@@ -55,8 +55,11 @@ def _graph(world_id: str) -> ToolGraph:
     live = SqlWorld(world)
     try:
         for tool in world.tools:
+            words = world.words.tools.get(tool.name)
             for argument in tool.input_schema.get("properties", {}):
-                graph.takes[argument].add(tool.name)
+                about = words.arguments.get(argument) if words else None
+                for column in {argument, about.source.partition(".")[2] if about else ""} - {""}:
+                    graph.takes[column].add(tool.name)
             if tool.annotations.read_only:
                 _explore(graph, live, tool)
     finally:
@@ -78,12 +81,7 @@ def tool_graph(world: World) -> ToolGraph:
 
 def _explore(graph: ToolGraph, live: SqlWorld, tool: ToolSpec) -> None:
     words = graph.world.words.tools.get(tool.name)
-    ids = {
-        about
-        for one in graph.world.words.tools.values()
-        for about, word in one.arguments.items()
-        if word.source
-    }
+    ids = id_columns(graph.world)
     columns = [column for column in output_columns(tool) if column in ids]
     for column in output_columns(tool):
         graph.feeds[column].add(tool.name)
@@ -100,6 +98,18 @@ def _explore(graph: ToolGraph, live: SqlWorld, tool: ToolSpec) -> None:
                 for column in columns:
                     for value in {row[column] for row in rows if isinstance(row.get(column), str | int)}:
                         graph.index[(column, value)].append(lookup)
+
+
+def id_columns(world: World) -> frozenset[str]:
+    """Columns of results that identify rows: named like an argument that has a source, or, where the value has to be
+    looked up, like that source."""
+    return frozenset(
+        column
+        for words in world.words.tools.values()
+        for name, about in words.arguments.items()
+        if about.source
+        for column in (name, *(() if about.known else (about.source.partition(".")[2],)))
+    )
 
 
 def sample_rows(

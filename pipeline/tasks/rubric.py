@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from pipeline.records import (
     Check,
@@ -107,13 +107,14 @@ def _wanted(live: SqlWorld, change: RowChange, columns: Sequence[str], key: Sequ
                 continue
         elif index in key and len(key) == 1:
             continue
-        if isinstance(value, str) and (value.startswith(live.clock[:16]) or _generated(value)):
+        if isinstance(value, str) and (value.startswith(live.clock[:16]) or generated(value)):
             continue
         parts.append(f"{column} is null" if value is None else f"{column} = {literal(value)}")
     return " and ".join(parts) or "1"
 
 
-def _generated(value: str) -> bool:
+def generated(value: str) -> bool:
+    """Whether a value is an id that a tool made with `:new_id`."""
     digits = value.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_#/")
     return digits.isdigit() and 9001 <= int(digits) <= 9099 and digits != value
 
@@ -127,7 +128,7 @@ def _tool_checks(world: World, goals: Sequence[Goal], calls: Sequence[ReferenceC
         predicates = {
             name: Predicate(op="eq", value=value)
             for name, value in last.arguments.items()
-            if not _generated(str(value))
+            if not generated(str(value))
             and (last.sources.get(name) is None or last.sources[name].kind != "fixed")
         }
         tool = world.tool_by_name[last.tool]
@@ -229,12 +230,12 @@ def _recovery_checks(world: World, faults: Sequence[Fault]) -> Iterable[Check]:
             )
 
 
-def result_values(row: Json, columns: Iterable[str]) -> tuple[str, ...]:
+def result_values(row: Json, columns: Iterable[str], money: Collection[str] = ()) -> tuple[str, ...]:
     """The values of a result that an answer has to contain, in the form that `says_value` understands."""
     values = []
     for column in columns:
         value = row.get(column) if isinstance(row, dict) else None
         if value is None or isinstance(value, bool | list | dict):
             continue
-        values.append(str(value) if isinstance(value, str) else written(value, column))
+        values.append(str(value) if isinstance(value, str) else written(value, money=column in money))
     return tuple(dict.fromkeys(values))

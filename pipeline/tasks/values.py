@@ -9,24 +9,21 @@ from functools import lru_cache
 
 from pipeline.records import Json
 
-_MONEY = re.compile(
-    r"price|fee|amount|total|refund|credit|balance|cost|rate|value|deduction|paid|due|charge|surcharge|deposit|fare"
-)
 _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}$")
 _MOMENT = re.compile(r"^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2})(:\d{2})?$")
 _CLOCK = re.compile(r"^(\d{2}):(\d{2})(:\d{2})?$")
 _NUMBER = re.compile(r"(?<![\w.,])[-+]?\d+(?:[.,]\d{3})*(?:[.,]\d+)?(?![\w])")
 
 
-def spoken(value: Json, rng: random.Random, column: str = "", year: int = 0) -> str:
-    """A value as a person says it; the wording of dates and times is drawn from `rng`. A date of another `year` is
-    said with its year."""
+def spoken(value: Json, rng: random.Random, *, money: bool = False, year: int = 0) -> str:
+    """A value as a person says it; the wording of dates and times is drawn from `rng`. Money has two decimals; a date
+    of another `year` is said with its year."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.2f}" if _MONEY.search(column) else f"{value:g}"
+        return _number_text(value, money=money)
     if isinstance(value, list):
-        return ", ".join(spoken(item, rng, column, year) for item in value)
+        return ", ".join(spoken(item, rng, money=money, year=year) for item in value)
     text = str(value)
     moment = _moment(text)
     if moment:
@@ -39,16 +36,20 @@ def spoken(value: Json, rng: random.Random, column: str = "", year: int = 0) -> 
     return text
 
 
-def written(value: Json, column: str = "", year: int = 0) -> str:
+def _number_text(value: float, *, money: bool) -> str:
+    return f"{value:.2f}" if money else f"{value:.10g}"
+
+
+def written(value: Json, *, money: bool = False, year: int = 0) -> str:
     """A value as an assistant writes it: one form, the same every time; dates as `spoken` has them."""
     if value is None:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.2f}" if _MONEY.search(column) else f"{value:g}"
+        return _number_text(value, money=money)
     if isinstance(value, list):
-        return ", ".join(written(item, column, year) for item in value)
+        return ", ".join(written(item, money=money, year=year) for item in value)
     text = str(value)
     moment = _moment(text)
     if moment:

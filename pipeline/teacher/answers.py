@@ -7,9 +7,10 @@ import re
 
 from pipeline.records import Goal, Json, ReferenceCall, Task, World
 from pipeline.tasks.chains import PLACEHOLDER, fill
+from pipeline.tasks.money import money_columns
 from pipeline.tasks.values import written
-from pipeline.teacher.author import told_columns
 from pipeline.teacher.grammar import capital, speech, tidy
+from pipeline.teacher.told import told_columns
 
 SHOWN = 6
 """Options and rows that are said one by one."""
@@ -23,6 +24,7 @@ class Teller:
         self.world = world
         self._rng = rng
         self._year = int(world.clock[:4])
+        self._money = money_columns(world)
         self._facts = {fact.name: fact for fact in task.facts}
 
     def plain_answer(self, goal: Goal) -> str:
@@ -53,7 +55,7 @@ class Teller:
         if isinstance(value, list):
             return self._list(call, value)
         row = value if isinstance(value, dict) else {}
-        columns = {k: written(v, k, self._year) for k, v in row.items() if v is not None}
+        columns = {k: self._written(k, v) for k, v in row.items() if v is not None}
         about = self.world.words.tools[call.tool].arguments
         named = {k: v for k, v in self._arguments(call).items() if k not in columns or about[k].source}
         values = {**columns, **named}
@@ -86,8 +88,11 @@ class Teller:
         return "; ".join(said) + more
 
     def _row(self, template: str, row: Json) -> str:
-        values = {k: written(v, k, self._year) for k, v in row.items()} if isinstance(row, dict) else {}
+        values = {k: self._written(k, v) for k, v in row.items()} if isinstance(row, dict) else {}
         return fill(template, values).strip().rstrip(".")
+
+    def _written(self, name: str, value: Json) -> str:
+        return written(value, money=name in self._money, year=self._year)
 
     def _arguments(self, call: ReferenceCall) -> dict[str, str]:
         """Arguments as the agent says them: rows by their description, values as they are."""
@@ -101,7 +106,7 @@ class Teller:
                 entity = self.world.words.entities[word.source.split(".")[0]]
                 values[name] = _agent_view(fact.spoken) if fact else f"the {entity.noun}"
             else:
-                values[name] = written(value, name, self._year)
+                values[name] = self._written(name, value)
         return values
 
 

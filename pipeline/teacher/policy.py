@@ -103,7 +103,7 @@ class TeacherPolicy:
             return
         for step, call in calls:
             if step in self._results:
-                continue
+                continue  # read along with an earlier call
             last = step == calls[-1][0]
             if (
                 last
@@ -232,7 +232,9 @@ class TeacherPolicy:
             turn = self._calling(group)
             yield turn
             for (position, one), made in zip(group, turn.calls, strict=True):
-                self._results[position] = self._outcome(made, one)
+                outcome = self._outcome(made, one)
+                if position == step or outcome.ok:  # a companion that failed is made again in its turn
+                    self._results[position] = outcome
             done = self._results[step]
             if (
                 self._flaw

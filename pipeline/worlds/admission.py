@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import jsonschema_rs
 
@@ -43,10 +44,10 @@ class Admission:
         return not self.problems
 
 
-def admit(world: World, *, language: bool = True) -> Admission:
+def admit(world: World, *, language: bool = True, rows: int = ROWS_PER_WITNESS) -> Admission:
     """Runs all checks; a broken world is a report with problems, never an exception.
 
-    `language` also demands that people can talk about the world (docs/worlds.md, Words).
+    `rows` of each witness query are executed at most. `language` also demands that people can talk about the world (docs/worlds.md, Words).
     """
     report = Admission(world.id, world.name)
     try:
@@ -57,7 +58,7 @@ def admit(world: World, *, language: bool = True) -> Admission:
     try:
         report.problems.extend(_check_invariants(live, "seed"))
         for tool in world.tools:
-            report.problems.extend(_check_tool(live, tool, report))
+            report.problems.extend(_check_tool(live, tool, report, rows))
         report.problems.extend(_check_policy(world))
         report.problems.extend(_check_ids(world))
         if language:
@@ -105,22 +106,23 @@ def fitted(tool: ToolSpec, arguments: dict[str, Json]) -> dict[str, Json]:
     return result
 
 
-def _check_tool(live: SqlWorld, tool: ToolSpec, report: Admission) -> Iterator[Problem]:
+def _check_tool(live: SqlWorld, tool: ToolSpec, report: Admission, limit: int) -> Iterator[Problem]:
     assert tool.program is not None
     if tool.annotations.read_only and any(step.kind == "do" for step in tool.program.steps):
         yield Problem("read_only", tool.name, "it is marked read-only but has a `do` step")
     proven: Counter[str | None] = Counter()
+    output = None if tool.output_schema is None else jsonschema_rs.validator_for(tool.output_schema)
     for witness in tool.program.witnesses:
         live.reset()
         try:
-            rows = witness_rows(live, witness, ROWS_PER_WITNESS)
+            rows = witness_rows(live, witness, limit)
         except WorldError as error:
             yield Problem("witness", tool.name, error.what)
             continue
         for row in rows:
             proven[witness.error] += 1
             report.calls += 1
-            problem = _run_witness(live, tool, witness, fitted(tool, row))
+            problem = _run_witness(live, tool, witness, fitted(tool, row), output)
             if problem is not None:
                 yield problem
                 break
@@ -133,8 +135,9 @@ def _check_tool(live: SqlWorld, tool: ToolSpec, report: Admission) -> Iterator[P
 
 
 def _run_witness(
-    live: SqlWorld, tool: ToolSpec, witness: Witness, arguments: dict[str, Json]
+    live: SqlWorld, tool: ToolSpec, witness: Witness, arguments: dict[str, Json], output: Any
 ) -> Problem | None:
+    """`output` is the validator of the tool's output schema, or None."""
     live.reset()
     before = live.replay(witness.before)
     if before is not None and not before.ok:
@@ -153,11 +156,9 @@ def _run_witness(
         return Problem("read_only", tool.name, f"{arguments} changes the state")
     if not result.ok:
         return None
-    if tool.output_schema is not None:
-        validator = jsonschema_rs.validator_for(tool.output_schema)
-        if not validator.is_valid(result.value):
-            why = next(iter(validator.iter_errors(result.value))).message
-            return Problem("output", tool.name, f"the answer to {arguments} does not match its schema: {why}")
+    if output is not None and not output.is_valid(result.value):
+        why = next(iter(output.iter_errors(result.value))).message
+        return Problem("output", tool.name, f"the answer to {arguments} does not match its schema: {why}")
     broken = live.broken_invariant()
     live.reset()
     if broken:
@@ -190,9 +191,13 @@ def _check_ids(world: World) -> Iterator[Problem]:
                 returned.setdefault(column, set()).add(tool.name)
     for name, words in world.words.tools.items():
         for argument, about in words.arguments.items():
-            if about.source and not about.known and not returned.get(argument, set()) - {name}:
+            if not about.source or about.known:
+                continue
+            columns = list(dict.fromkeys((argument, about.source.partition(".")[2])))
+            if not set().union(*(returned.get(column, set()) for column in columns)) - {name}:
+                which = " or ".join(columns)
                 yield Problem(
-                    "ids", name, f"no other read-only tool returns {argument}, which has to be looked up"
+                    "ids", name, f"no other read-only tool returns {which}, which has to be looked up"
                 )
 
 
