@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import duckdb
@@ -22,6 +23,8 @@ from pipeline.store.result import Result, told_of_sql
 from pipeline.store.shards import to_arrow, write_parquet
 from pipeline.store.tables import SCHEMA_VERSION, TABLES
 
+BUILDING = ".catalog-"
+"""How the names of folders begin in which a catalog is being made."""
 _EMPTY = ".empty"
 """A run that is none: it holds a typed shard without rows of every table, since DuckDB refuses an empty glob."""
 
@@ -69,15 +72,21 @@ class Catalog:
     def rebuild(self) -> Path:
         """Writes `catalog.duckdb` anew beside the old one and swaps them. Raises RunError when the disk is full."""
         self._lay_empty()
-        building = self.path.with_name(".catalog-new.duckdb")
-        building.unlink(missing_ok=True)
-        with told_when_full(self.path):
+        with told_when_full(self.path), self._building() as folder:
+            building = folder / self.path.name
             with told_of_sql(), closing(duckdb.connect(str(building))) as connection:
                 self._create_views(connection)
             sync_file(building)
             building.replace(self.path)
             sync_file(self.data_dir)
         return self.path
+
+    @contextmanager
+    def _building(self) -> Iterator[Path]:
+        """A folder of this process's own beside what is to be replaced: several may do so at once."""
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=BUILDING, dir=self.data_dir) as folder:
+            yield Path(folder)
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         """A connection to an in-memory database with all views. They see rows as they are at each query."""
@@ -174,13 +183,14 @@ class Catalog:
         if facts.exists() and json.loads(facts.read_bytes()) == wanted:
             return
         shard.mkdir(parents=True, exist_ok=True)
-        for table in TABLES.values():
-            building = shard / f".{table.name}.new"
-            write_parquet(building, to_arrow(table, []))
-            building.replace(shard / f"{table.name}.parquet")
-        building = run / ".run.new"
-        building.write_text(json.dumps(wanted))
-        building.replace(facts)
+        with told_when_full(run), self._building() as folder:
+            for table in TABLES.values():
+                building = folder / f"{table.name}.parquet"
+                write_parquet(building, to_arrow(table, []))
+                building.replace(shard / building.name)
+            building = folder / facts.name
+            building.write_text(json.dumps(wanted))
+            building.replace(facts)
 
 
 _EXPLAIN = re.compile(r"\s*explain\s*(\([^)]*\)|analyze\b)?", re.I)

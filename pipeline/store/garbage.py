@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.store.catalog import BUILDING
 from pipeline.store.folder import RunFolder, names
 
 _QUIET = 3600.0
@@ -51,7 +52,7 @@ def remove(found: Sequence[Garbage]) -> int:
 def _candidates(data_dir: Path) -> Iterator[tuple[Path, str]]:
     for path in (data_dir / "runs").glob(".new-*"):
         yield path, "a run folder that was never finished being made"
-    for path in data_dir.glob(".catalog-new.duckdb*"):
+    for path in data_dir.glob(f"{BUILDING}*"):
         yield path, "a catalog that was never finished"
     for name in names(data_dir):
         run = data_dir / "runs" / name

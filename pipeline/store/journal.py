@@ -27,11 +27,12 @@ _SUFFIXES = ("", "-wal", "-shm")
 class Journal:
     """Streams of events (one per trajectory), summaries of finished streams, and answers of models by key.
 
-    For one process at a time. Raises RunError when the file is no journal or the disk is full.
+    For one object at a time. Raises RunError when the file is no journal or the disk is full.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._lengths: dict[str, int] = {}
         try:
             # The interpreter's SQLite is serialized, and each statement here is a transaction of its own.
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -52,16 +53,20 @@ class Journal:
 
         Raises RunError when the stream already has that event or lacks the one before.
         """
-        written = self._write(
-            "insert or ignore into events select ?1, ?2, ?3 where ?2 = 0"
-            " or exists (select 1 from events where stream = ?1 and idx = ?2 - 1)",
-            (stream, index, event_json),
-        )
-        if not written:
+        if index != self._length(stream) or not self._write(
+            "insert or ignore into events values (?, ?, ?)", (stream, index, event_json)
+        ):
             raise RunError(
                 f"Event {index} of {stream} does not follow on what {self.path} holds.",
                 way_out="Read events() first and go on from there.",
             )
+        self._lengths[stream] = index + 1
+
+    def _length(self, stream: str) -> int:
+        if stream not in self._lengths:
+            rows = self._read("select coalesce(max(idx) + 1, 0) from events where stream = ?", stream)
+            self._lengths[stream] = int(rows[0][0])
+        return self._lengths[stream]
 
     def events(self, stream: str) -> list[str]:
         """The committed events of a stream, in order."""

@@ -337,3 +337,26 @@ def test_worlds_of_other_words_share_a_skeleton() -> None:
 
 def test_parts_are_gathered_in_order() -> None:
     assert gather([{"a": [{"x": 1}]}, {"a": [{"x": 2}], "b": []}]) == {"a": [{"x": 1}, {"x": 2}], "b": []}
+
+
+_FIRST = """
+import pathlib, sys
+from pipeline.store import Catalog
+catalog = Catalog(pathlib.Path(sys.argv[1]))
+catalog.rebuild()
+print(catalog.query("select count(*) from events").rows()[0][0])
+"""
+
+
+def test_several_processes_may_make_the_first_catalog_at_once(tmp_path: Path) -> None:
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", _FIRST, str(tmp_path / "data")],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for _ in range(4)
+    ]
+    said = [process.communicate() for process in started]
+    assert said == [(b"0\n", b"")] * 4
+    assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["catalog.duckdb", "runs"]

@@ -119,6 +119,7 @@ def test_each_format_has_its_rows_and_a_card(tmp_path: Path, format: Any) -> Non
     card = (tmp_path / "out" / "README.md").read_text()
     assert "configs:" in card
     assert "| r1 | trajectories |" in card
+    assert "The run r1 was running, not finished" in card
     assert not list((tmp_path).glob(".out*"))
     assert not [path for path in (tmp_path / "out" / "data").iterdir() if path.name.startswith(".")]
 

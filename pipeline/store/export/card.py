@@ -136,7 +136,14 @@ def _funnel(runs: Sequence[RunFolder]) -> str:
             totals[key].update({name: row[name] or 0 for name in names})
             costs[key] += row["cost"] or 0
     rows = [(*key, *(values[name] for name in names), costs[key]) for key, values in totals.items()]
-    return f"## Where it comes from\n\n{_table(('run', 'stage', *names, 'cost'), rows)}" if rows else ""
+    parts = [f"The run {run.name} was {run.status}, not finished, when this was made." for run in _open(runs)]
+    if rows:
+        parts.append(_table(("run", "stage", *names, "cost"), rows))
+    return "## Where it comes from\n\n" + "\n\n".join(parts) if parts else ""
+
+
+def _open(runs: Sequence[RunFolder]) -> list[RunFolder]:
+    return [run for run in runs if run.status != "finished"]
 
 
 def _origin(runs: Sequence[RunFolder], plan: Plan) -> str:
