@@ -47,7 +47,8 @@ class Admission:
 def admit(world: World, *, language: bool = True, rows: int = ROWS_PER_WITNESS) -> Admission:
     """Runs all checks; a broken world is a report with problems, never an exception.
 
-    `rows` of each witness query are executed at most. `language` also demands that people can talk about the world (docs/worlds.md, Words).
+    `rows` of each witness query are executed at most. `language` also demands that people can talk about the world
+    (docs/worlds.md, Words).
     """
     report = Admission(world.id, world.name)
     try:

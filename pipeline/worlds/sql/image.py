@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from pipeline.assets import asset
-from pipeline.records import Json, World, WorldError
+from pipeline.records import Json, World, WorldError, content_id
 from pipeline.worlds.sql.guard import LOG_TABLE, TRIGGER_PREFIX, Guard, Limits, install_dates
 from pipeline.yaml_files import parse_yaml
 
@@ -59,10 +59,26 @@ MODULUS = 1 << 128
 
 
 def build_image(world: World, limits: Limits | None = None) -> Image:
-    """Creates the tables, fills them, and serializes.
+    """Creates the tables, fills them, and serializes; what was just built is not built again.
 
     Raises WorldError naming the statement, table or row that is broken.
     """
+    parts = ("name", "clock", "schema_sql", "seed", "lists", "generate", "log_tables")
+    recipe = content_id("image", [getattr(world, part) for part in parts], 16)
+    key = (recipe, limits or Limits())
+    if key not in _RECENT:
+        while len(_RECENT) >= _KEPT:
+            _RECENT.pop(next(iter(_RECENT)), None)
+        _RECENT[key] = _build_image(world, limits)
+    return _RECENT[key]
+
+
+_RECENT: dict[tuple[str, Limits], Image] = {}
+_KEPT = 8
+"""A world's image is needed for its output schemas and soon after for its first live copy."""
+
+
+def _build_image(world: World, limits: Limits | None) -> Image:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     try:
         install_dates(connection, lambda: world.clock)
@@ -146,7 +162,9 @@ def _fill(connection: sqlite3.Connection, guard: Guard, world: World, tables: di
     if world.generate:
         _install_seed_functions(connection, world)
         connection.execute("create temp table numbers(i integer primary key)")
-        connection.executemany("insert into numbers values (?)", ((i,) for i in range(1, 5001)))
+        connection.execute(
+            "insert into numbers with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000) select i from n"
+        )
         guard.mode = "build"
         for number, statement in enumerate(world.generate, 1):
             guard.refill()
