@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from pipeline.cli import look, publish, run, world
+from pipeline.cli import look, publish, run, sandbox, world
 
 app = typer.Typer(
     name="tracemill",
@@ -15,7 +15,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for group in (run, look, publish, world):
+for group in (run, look, publish, world, sandbox):
     group.register(app)
 
 

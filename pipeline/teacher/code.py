@@ -59,24 +59,29 @@ class CodeTeacher:
 
     async def act(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> AgentTurn:
         done = sum(message.role == "assistant" for message in messages)
-        return self._turns[done] if done < len(self._turns) else self._say(self._pick("again"))
+        if done < len(self._turns):
+            return self._turns[done]
+        thanked = "thank" in messages[-1].content.lower()
+        return self._say(self._pick("welcome" if thanked else "again"))
 
     # -- the script ----------------------------------------------------------------------------------------------
 
     def _script(self) -> list[AgentTurn]:
         turns = self._look_around()
         changes = dict(self.task.gold)
-        if self.way == "flaw:no_change":
-            return [*turns, self._final(changes, self.way)]
         if self.way == "flaw:tampering":
             turns.append(self._say(self._pick("tamper"), [Act("write_file", TAMPERING)], self.way))
             return [*turns, self._final(changes)]
-        if self.way == "flaw:wrong_value":
-            changes = mutated(self.task, changes, self._rng)
         acts = plan_acts(self.task, changes)
         if self.way == "flaw:half_done" and len(acts) > 1:
             left_out = self._rng.randrange(len(acts))
             acts = acts[:left_out] + acts[left_out + 1 :]
+        elif self.way in ("flaw:half_done", "flaw:wrong_value"):
+            wrong = mutated(self.task, changes, self._rng)
+            self.way = "flaw:wrong_value" if wrong != changes else "flaw:no_change"
+            acts = plan_acts(self.task, wrong)
+        if self.way == "flaw:no_change":
+            return [*turns, self._final(changes, self.way)]
         turns += self._change(acts)
         turns += self._verify(changes)
         return [*turns, self._final(changes, self.way if self.way.startswith("flaw:") else "")]

@@ -16,6 +16,8 @@ from pipeline.records import CodeTask, Json
 Changes = Mapping[str, str | None]
 MOST_EDITS = 5
 """A file that changes in more places is written anew."""
+NEAR = 3
+"""Changes with no more unchanged lines between them are one edit."""
 SWAPS = {
     "<": "<=",
     "<=": "<",
@@ -71,15 +73,24 @@ def plan_acts(task: CodeTask, changes: Changes) -> list[Act]:
 
 
 def _edits(path: str, before: str, after: str) -> list[Act]:
+    """Edits from the top down, neighbors joined; the whole file where it changes too much to follow."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    places = [code for code in matcher.get_opcodes() if code[0] != "equal"]
+    places: list[list[int]] = []
+    for kind, *place in matcher.get_opcodes():
+        if kind == "equal":
+            continue
+        if places and place[0] - places[-1][1] <= NEAR:
+            places[-1] = [places[-1][0], place[1], places[-1][2], place[3]]
+        else:
+            places.append(place)
     acts: list[Act] = []
     now = before
     if len(places) <= MOST_EDITS and matcher.ratio() > 0.35:
-        # From the end, so that the line numbers of `old` stay right for what comes before.
-        for _, start, end, new_start, new_end in reversed(places):
-            found = _unique(now, old, start, end)
+        for number, (start, end, new_start, new_end) in enumerate(places):
+            low = places[number - 1][1] if number else 0
+            high = places[number + 1][0] if number + 1 < len(places) else len(old)
+            found = _unique(now, old, (start, end), (low, high))
             if found is None:
                 break
             first, last = found
@@ -90,10 +101,13 @@ def _edits(path: str, before: str, after: str) -> list[Act]:
     return acts if acts and now == after else [Act("write_file", {"path": path, "content": after})]
 
 
-def _unique(text: str, lines: Sequence[str], start: int, end: int) -> tuple[int, int] | None:
-    """The smallest run of whole lines around [start, end) that occurs once in `text`."""
-    for more in range(len(lines)):
-        first, last = max(0, start - more), min(len(lines), end + (more if start == end or more > 1 else 0))
+def _unique(
+    text: str, lines: Sequence[str], place: tuple[int, int], bounds: tuple[int, int]
+) -> tuple[int, int] | None:
+    """The smallest run of whole lines around `place`, within `bounds`, that occurs once in `text`."""
+    start, end = place
+    for more in range(bounds[1] - bounds[0] + 1):
+        first, last = max(bounds[0], start - more), min(bounds[1], end + more)
         piece = "".join(lines[first:last])
         if piece.strip() and text.count(piece) == 1:
             return first, last
@@ -101,10 +115,14 @@ def _unique(text: str, lines: Sequence[str], start: int, end: int) -> tuple[int,
 
 
 def spoiled(arguments: Mapping[str, Json]) -> dict[str, Json]:
-    """An edit whose old text is not quite what stands in the file: another indent, or a comment that is not there."""
+    """An edit whose old text is copied inexactly: other quotes, another indent, or a space too many."""
     old = str(arguments["old"])
-    first, rest = old.split("\n", 1) if "\n" in old else (old, "")
-    wrong = f"  {first.rstrip()}  # see below" + (f"\n{rest}" if rest else "")
+    if '"' in old:
+        wrong = old.replace('"', "'")
+    elif "\n    " in old.rstrip("\n"):
+        wrong = old.replace("\n    ", "\n  ")
+    else:
+        wrong = old.replace("\n", " \n", 1) if "\n" in old else old + " "
     return {**arguments, "old": wrong}
 
 
