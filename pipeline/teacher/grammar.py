@@ -56,7 +56,7 @@ def capital(text: str) -> str:
 
 
 _AFTER_GREETING = re.compile(
-    r"^((?:Hi|Hello|Hey|Heya|Hiya|Yo|Sup|Morning|Good day|Dear|Alright|Greetings|Ok)\b[\w' ]{0,20}, )([A-HJ-Z])(?=[a-z])"
+    r"^((?:Hi|Hello|Hey|Heya|Hiya|Yo|Sup|Morning|Good day|Dear|Alright|Greetings|Ok)\b[\w' ]{0,20}, )([A-Z])(?=[a-z])"
 )
 _SENTENCE = re.compile(r"(^|[.!?…] +)([a-zà-ÿ])")
 
