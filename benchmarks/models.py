@@ -107,16 +107,14 @@ def best(
         for client in clients:
             try:
                 few = measure(client, url, count // 10, concurrency)
-                all_ = measure(client, url, count, concurrency)
+                seen = measure(client, url, count, concurrency)
             except (RuntimeError, subprocess.TimeoutExpired) as error:
-                found[client.name] = {"error": str(error)}
+                found.setdefault(client.name, {"error": str(error)})
                 continue
-            cpu = (all_["cpu"] - few["cpu"]) / (count - count // 10) * 1000
-            seen = found.setdefault(client.name, {**all_, "cpu": cpu})
-            if "ramp" in all_:
-                seen["ramp"] = min(seen.get("ramp", all_["ramp"]), all_["ramp"])
-            seen["wall"], seen["cpu"] = min(seen["wall"], all_["wall"]), min(seen["cpu"], cpu)
-            print(f"  ({number + 1}/{rounds} {client.name} {all_['wall']:.2f} s)", file=sys.stderr)
+            seen["cpu"] = (seen["cpu"] - few["cpu"]) / (count - count // 10) * 1000
+            before = found.get(client.name, {})
+            found[client.name] = {name: min(value, before.get(name, value)) for name, value in seen.items()}
+            print(f"  ({number + 1}/{rounds} {client.name} {seen['wall']:.2f} s)", file=sys.stderr)
     return found
 
 

@@ -156,8 +156,10 @@ _OVERFLOW = re.compile(
     r" (available )?context|max_model_len|input is too long",
     re.IGNORECASE,
 )
-_NO_MODEL = re.compile(r"model.{0,80}(not found|does not exist|not exist|unknown|no such|not supported)|unknown model|"
-                       r"no such model|model_not_found", re.IGNORECASE)  # fmt: skip
+_NO_MODEL = re.compile(
+    r"model\b.{0,80}\b(not found|does not exist|doesn't exist)|(unknown|no such|invalid) model\b|model_not_found",
+    re.IGNORECASE,
+)
 
 
 def _trouble(status: int, text: str, code: str) -> Trouble:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from pipeline.config.models import Resolved
 from pipeline.models.limits import AdaptiveLimit, Pace
-from pipeline.models.retries import CallError, delay
+from pipeline.models.retries import CallError, Trouble, delay
 from pipeline.records import EndpointDown
 
 log = logging.getLogger("tracemill.models")
@@ -19,6 +19,8 @@ _SUSPICIOUS = 3
 """So many different requests failing in a row, and as many as may be in flight, with none succeeding, point at the
 endpoint and not at a request."""
 
+_ALL_REFUSED = 20
+"""So many requests refused as malformed before the first answer stop the run."""
 _MEMORY = 0.1
 """Weight of the newest call in the moving share of rejected calls. Where most are rejected, a Retry-After is for all of
 them; else for the one request that was told so."""
@@ -42,6 +44,8 @@ class Lane:
         self._failing_since = 0.0
         self._suspicions = 0
         self._rejected = 0.0
+        self._has_answered = False
+        self._refusals = 0
         self._proven_up = False
         self._down: EndpointDown | None = None
         self.probing = False
@@ -97,6 +101,7 @@ class Lane:
 
     def succeeded(self, started: float, *, pause: float, tokens: int) -> None:
         """A good answer. `tokens`: what was used beyond the estimate. Called before `leave`."""
+        self._has_answered = True
         self._failing.clear()
         self._rejected -= _MEMORY * self._rejected
         self._suspicions = 0
@@ -114,6 +119,7 @@ class Lane:
             self.give_up(f"{self.name} cannot be used: {error.message}", error.rule.way_out)
             return True
         if not error.rule.retry:
+            self._note_refusal(error)
             return True
         if not self._failing:
             self._failing_since = started
@@ -127,6 +133,13 @@ class Lane:
             self._suspicions += 1
             self._pause(delay(self._suspicions, cap=min(5.0, self._patience / 4)))
         return (error.rule.counts or self._proven_up) and not self.suspected
+
+    def _note_refusal(self, error: CallError) -> None:
+        """Requests that are refused from the first on are refused for what they have in common: the settings."""
+        if error.trouble is Trouble.BAD_REQUEST and not self._has_answered:
+            self._refusals += 1
+            if self._refusals >= _ALL_REFUSED:
+                self.give_up(f"{self.name} refuses every request: {error.message}", error.rule.way_out)
 
     @property
     def out_of_patience(self) -> bool:

@@ -164,6 +164,15 @@ async def test_a_budget_stops_the_run_cleanly(budget: Budget, serve: Serve, cach
         await models.chat(ask(99))
 
 
+async def test_settings_that_no_request_gets_through_with_stop_the_run(serve: Serve, cache_dir: Path) -> None:
+    endpoint = serve(lambda received: error(400, "seed: extra inputs are not permitted"))
+    async with Models(config_for(endpoint, limits=Limits(concurrency=4)), cache_dir=cache_dir) as models:
+        found = await asyncio.gather(*(models.chat(ask(n)) for n in range(200)), return_exceptions=True)
+    assert sum(isinstance(answer, EndpointDown) for answer in found) >= 175
+    assert len(endpoint.calls) <= 24
+    assert "extra inputs" in str(found[-1])
+
+
 async def test_waiting_calls_can_be_cancelled(serve: Serve, cache_dir: Path) -> None:
     endpoint = serve(lambda received: text("hi", latency=0.1))
     async with Models(config_for(endpoint, limits=Limits(concurrency=2)), cache_dir=cache_dir) as models:
