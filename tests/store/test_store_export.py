@@ -112,6 +112,8 @@ def test_types_are_equal_when_every_optional_field_is_empty(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("format", ["chat", "sharegpt", "preference", "adp"])
 def test_each_format_has_its_rows_and_a_card(tmp_path: Path, format: Any) -> None:
+    import datasets
+
     run = RunFolder.create(tmp_path / "data", "r1", "all", 7, "")
     fill(run, change=_same_opening)
     report = export([run], format, tmp_path / "out", settings=HELD)
@@ -120,6 +122,10 @@ def test_each_format_has_its_rows_and_a_card(tmp_path: Path, format: Any) -> Non
     assert "configs:" in card
     assert "| r1 | trajectories |" in card
     assert "The run r1 was running, not finished" in card
+    if (schema := FORMATS[format].schema) is not None:
+        loaded = datasets.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "cache"))
+        assert {split: len(loaded[split]) for split in loaded} == report.rows
+        assert all(loaded[split].features.arrow_schema.equals(schema) for split in loaded)
     assert not list((tmp_path).glob(".out*"))
     assert not [path for path in (tmp_path / "out" / "data").iterdir() if path.name.startswith(".")]
 
