@@ -35,9 +35,8 @@ def read_labelled(file: Path) -> list[Labelled]:
         raise ConfigError(
             f"{file} is no file.", way_out="Give a JSON Lines file with id, document, claim, faithful."
         )
-    opened = gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8")
     rows = []
-    with opened as lines:
+    with file.open("rb") as raw, gzip.open(raw) if file.suffix == ".gz" else raw as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from pipeline.records import FidelityReport, Finding
 from pipeline.rephrase.fidelity.alignment import align
-from pipeline.rephrase.fidelity.analysis import analyze
+from pipeline.rephrase.fidelity.analysis import analyze, language_guess
 from pipeline.rephrase.fidelity.content import compare_content, compare_lists, compare_places
 from pipeline.rephrase.fidelity.figures import compare_figures
 from pipeline.rephrase.fidelity.formulas import compare_answers, compare_formulas, formulas
@@ -26,7 +26,11 @@ def check(
     score is 1 without findings and falls with each; `coverage` is the share of the source's numbers, dates and names
     that the rewriting keeps.
     """
-    ours, theirs = analyze(source, language), analyze(rewrite, language)
+    if STYLES[style].translates if style in STYLES else False:
+        ours, theirs = analyze(source, language), analyze(rewrite)
+    else:
+        language = language or language_guess(f"{source} {rewrite}")
+        ours, theirs = analyze(source, language), analyze(rewrite, language)
     groups = align(ours, theirs)
     symbols = formulas(ours), formulas(theirs)
     figures = compare_figures(ours, theirs, (symbols[0].own, symbols[1].own))
@@ -40,7 +44,7 @@ def check(
         *compare_negation(ours, theirs, groups),
         *compare_wording(ours, theirs, groups),
         *compare_lists(ours, theirs),
-        *compare_places(ours, theirs, groups),
+        *compare_places(ours, theirs),
         *unsaid,
     ]
     facts = figures.facts + called.facts

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pipeline.records import Finding, Span
-from pipeline.rephrase.fidelity.alignment import Group, tokens_of, units, weights
+from pipeline.rephrase.fidelity.alignment import tokens_of, units
 from pipeline.rephrase.fidelity.analysis import Analysis, Token
 from pipeline.rephrase.fidelity.matching import has, kindred
 
-_LOST, _INVENTED = 0.3, 0.3
-"""Share of a sentence's weighted content that the other text must have."""
+_LOST, _INVENTED = 0.3, 0.25
+"""Share of a sentence's content words that two neighboring sentences of the other text must have."""
 _FEWEST = 3
 """Content words from which a sentence is held to say something of its own."""
 
@@ -57,20 +57,18 @@ def _span(analysis: Analysis, unit: tuple[int, ...]) -> Span:
 
 
 def _shares(one: Analysis, other: Analysis) -> list[Said]:
-    weight = weights(one, other)
-    pool = other.all_stems
-    figures = {token.text for token in other.tokens if token.kind == "num"}
+    pools = [
+        frozenset().union(*other.stems[max(0, at - 1) : at + 1]) for at in range(max(1, len(other.stems)))
+    ]
     found = []
     for unit in units(one):
         tokens = tokens_of(one, unit)
         stems = {token.stem for token in tokens if token.stem}
-        numbers = {token.text for token in tokens if token.kind == "num"}
         formulas = sum(formula.sentence in unit for formula in one.formulas)
-        if len(stems) + len(numbers) < _FEWEST or formulas > len(stems):
+        if len(stems) < _FEWEST or formulas > len(stems):
             continue
-        whole = sum(weight[stem] for stem in stems) + len(numbers)
-        kept = sum(weight[stem] for stem in stems if has(stem, pool)) + len(numbers & figures)
-        found.append(Said(unit, kept / whole))
+        kept = max(sum(has(stem, pool) for stem in stems) for pool in pools)
+        found.append(Said(unit, kept / len(stems)))
     return found
 
 
@@ -144,43 +142,51 @@ _PREPOSITION = 0.5
 _MARGIN, _COMMON_MARGIN = 0.7, 0.9
 
 
-def compare_places(source: Analysis, rewrite: Analysis, groups: list[Group]) -> list[Finding]:
+def compare_places(source: Analysis, rewrite: Analysis) -> list[Finding]:
     """Findings for two things that have taken each other's place: each now stands where the other stood."""
-    found: list[Finding] = []
-    ours = _contexts(tokens_of(source, tuple(range(len(source.sentences)))))
-    theirs = _contexts(tokens_of(rewrite, tuple(range(len(rewrite.sentences)))))
-    shared = sorted(ours.keys() & theirs.keys())
-    voices_differ = _passive(source) != _passive(rewrite)
+    ours = _contexts(source.tokens)
+    theirs = _contexts(rewrite.tokens)
     capital = {token.stem for token in source.tokens if token.kind == "word" and token.text[0].isupper()}
-    for index, a in enumerate(shared):
-        for b in shared[index + 1 :]:
+    voices_differ = _passive(source) != _passive(rewrite)
+    for a, b in _exchangeable(ours, theirs):
+        named = a[0].isdigit() or (a in capital and b in capital)
+        if not named and voices_differ:
+            continue
+        stay = _alike(ours[a], theirs[a], a, b) + _alike(ours[b], theirs[b], a, b)
+        there, back = _alike(ours[a], theirs[b], a, b), _alike(ours[b], theirs[a], a, b)
+        if there + back > stay + (_MARGIN if named else _COMMON_MARGIN) and min(there, back) > _LEAST:
+            message = f"{a!r} and {b!r} have changed places"
+            spans = _mention(source, a), _mention(rewrite, a)
+            return [
+                Finding(kind="swap", direction="changed", message=message, source=spans[0], rewrite=spans[1])
+            ]
+    return []
+
+
+_LEAST = 0.3
+
+
+def _exchangeable(ours: dict[str, Context], theirs: dict[str, Context]) -> Iterator[tuple[str, str]]:
+    """Pairs of shared words of one sort where the neighbors of each turn up beside the other."""
+    shared = {
+        name for name in ours.keys() & theirs.keys() if min(len(ours[name]), len(theirs[name])) >= _FEWEST
+    }
+    beside: dict[str, set[str]] = {}
+    for name in sorted(shared):
+        for key in theirs[name]:
+            beside.setdefault(key, set()).add(name)
+    candidates = {a: set().union(*(beside.get(key, set()) for key in ours[a])) for a in shared}
+    for a in sorted(shared):
+        for b in sorted(candidates[a]):
             if (
-                not _comparable(a, b)
-                or (kindred(a, b) and not a.isdigit())
-                or _touch(a, b, ours)
-                or _touch(a, b, theirs)
+                a < b
+                and a in candidates[b]
+                and _comparable(a, b)
+                and not _touch(a, b, ours)
+                and not _touch(a, b, theirs)
+                and (a[0].isdigit() or not kindred(a, b))
             ):
-                continue
-            stay = _alike(ours[a], theirs[a], a, b) + _alike(ours[b], theirs[b], a, b)
-            swap = _alike(ours[a], theirs[b], a, b) + _alike(ours[b], theirs[a], a, b)
-            if min(len(side[name]) for side in (ours, theirs) for name in (a, b)) < _FEWEST:
-                continue
-            named = a[0].isdigit() or (a in capital and b in capital)
-            if (
-                swap > stay + (_MARGIN if named else _COMMON_MARGIN)
-                and min(_alike(ours[a], theirs[b], a, b), _alike(ours[b], theirs[a], a, b)) > 0.3
-            ):
-                found.append(
-                    Finding(
-                        kind="swap",
-                        direction="changed",
-                        message=f"{a!r} and {b!r} have changed places",
-                        source=_mention(source, a),
-                        rewrite=_mention(rewrite, a),
-                    )
-                )
-                return found
-    return found
+                yield a, b
 
 
 Context = dict[str, float]

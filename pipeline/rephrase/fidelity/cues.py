@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from pipeline.rephrase.fidelity.analysis import Analysis
+from pipeline.rephrase.fidelity.analysis import Analysis, Token
 from pipeline.rephrase.fidelity.lexicon import CUES, NEGATORS, PHRASES
+from pipeline.rephrase.fidelity.matching import kindred
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,33 @@ def _phrases(language: str) -> tuple[tuple[re.Pattern[str], str], ...]:
     return tuple(
         (re.compile(f"{edge}(?:{pattern})", re.IGNORECASE), cue) for pattern, cue in PHRASES[language]
     )
+
+
+def same_place(analysis: Analysis, start: int, end: int, sentence: int, others: list[Token]) -> bool:
+    """Whether the words around a place of one text stand close together in the other: what differs there, differs.
+
+    At least 60 % of up to four content words within five tokens on either side, in a window of twelve tokens.
+    """
+    tokens = analysis.by_sentence[sentence]
+    left = [token for token in tokens if token.end <= start][-_NEAR:]
+    right = [token for token in tokens if token.start >= end][:_NEAR]
+    near = [token.stem for token in reversed(left) if token.stem][:2] + [
+        token.stem for token in right if token.stem
+    ][:2]
+    if not near:
+        return True
+    places = [
+        {at for at, token in enumerate(others) if token.stem and kindred(token.stem, stem)} for stem in near
+    ]
+    starts = sorted(set().union(*places))
+    best = max(
+        (sum(any(first <= at < first + _SPAN for at in place) for place in places) for first in starts),
+        default=0,
+    )
+    return best >= _SHARE * len(near)
+
+
+_NEAR, _SPAN, _SHARE = 5, 12, 0.6
 
 
 def cues(analysis: Analysis) -> list[list[Cue]]:

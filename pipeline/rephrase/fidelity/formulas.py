@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 from pipeline.records import Finding, Span
 from pipeline.rephrase.fidelity.analysis import Analysis
@@ -198,7 +199,7 @@ def _linked(relation: Relation, chained: dict[Key, int], other: Formulas, side_k
 def _numeric(side: Side) -> float | None:
     if side.key[0] != "value":
         return None
-    real, imaginary = side.key[1]  # type: ignore[misc]
+    real, imaginary = cast(tuple[str, str], side.key[1])
     return round(float(real), 9) if imaginary == "0" else None
 
 

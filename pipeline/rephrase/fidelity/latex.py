@@ -74,11 +74,8 @@ def tidy(body: str) -> str:
     """The formula without spacing and with one spelling of equal commands; for comparison as text."""
     body = _BOXED.sub(r"\1", body)
     for old, new in _ALIKE:
-        body = re.sub(
-            re.escape(old) + r"(?![a-zA-Z])" if old[-1].isalpha() else re.escape(old),
-            lambda _, new=new: new,
-            body,
-        )
+        pattern = re.escape(old) + r"(?![a-zA-Z])" if old[-1].isalpha() else re.escape(old)
+        body = re.sub(pattern, new.replace("\\", "\\\\"), body)
     body = _DROP.sub(" ", body)
     body = re.sub(r"(\\[a-zA-Z]+) (?=[a-zA-Z])", "\\1\0", body)
     body = body.replace(" ", "").replace("\0", " ").rstrip(".,;:")

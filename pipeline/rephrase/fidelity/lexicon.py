@@ -13,7 +13,7 @@ FUNCTION_WORDS: dict[str, frozenset[str]] = {
         "der die das und ist ein eine nicht mit von den dem zu auf im sich wird für wie wenn es sind hat".split()
     ),
     "fr": frozenset(
-        "le la les des est et une dans que pour sur par du au avec il elle pas qui ne sont d l on a".split()
+        "le la les des est et une dans que pour sur par du au avec il elle pas qui ne sont aux ou ce cette sa son".split()
     ),
     "es": frozenset("el los las es y una en que para por con del se no son un de lo su está al como".split()),
 }
@@ -95,17 +95,17 @@ NEGATIVE_WORDS: dict[str, frozenset[str]] = {
         (
             "lack lacks lacked refuse fail fails failed unable unknown impossible absent absence avoid prevent stop cease "
             "rarely seldom hardly few unless except false free exclude deny invalid undefined neither lost "
-            "unlike otherwise"
+            "unlike otherwise against forbidden forbid prohibited prohibit banned ban unaware nor"
         ).split()
     ),
     "de": frozenset(
         (
             "fehlen fehlt mangeln verweigern unmöglich unbekannt selten kaum außer ausgenommen falsch verhindern vermeiden "
-            "aufhören meiden gleich frei zu geschlossen statt ohne abhalten"
+            "aufhören meiden gegen verboten verbieten untersagt gleich frei zu geschlossen statt ohne abhalten"
         ).split()
     ),
     "fr": frozenset(
-        "manquer refuser impossible inconnu rarement sauf faux empêcher éviter cesser inutilisable gratuit excepté moins perdre".split()
+        "manquer refuser impossible inconnu rarement sauf faux empêcher éviter cesser inutilisable gratuit excepté moins perdre interdit contre interdire".split()
     ),
     "es": frozenset(
         "faltar carecer imposible desconocido rara salvo falso evitar impedir dejar gratis".split()
@@ -230,8 +230,6 @@ CUES: dict[str, dict[str, str]] = {
         "warm-": "cold colder cool cooler",
         "age+": "older old oldest",
         "age-": "newer new newest young",
-        "with+": "with",
-        "with-": "without",
         "light+": "bright brighter light",
         "light-": "dark darker",
         "hard+": "harder hard difficult",
@@ -287,8 +285,6 @@ CUES: dict[str, dict[str, str]] = {
         "north-": "süden südlich südwärts",
         "sign+": "positiv positive",
         "sign-": "negativ negative",
-        "with+": "mit",
-        "with-": "ohne",
         "open+": "offen öffnet geöffnet",
         "open-": "geschlossen schließt zu",
         "if": "wenn falls sofern außer ausgenommen solange soweit",
@@ -315,8 +311,6 @@ CUES: dict[str, dict[str, str]] = {
         "age-": "récent récente nouveau",
         "north+": "nord",
         "north-": "sud",
-        "with+": "avec",
-        "with-": "sans",
         "if": "si s'il sauf excepté hormis condition pourvu moyennant s",
         "when": "quand lorsque lorsqu qui dès cas seulement en sous pour que avec où sinon un une ne",
     },
@@ -334,8 +328,6 @@ CUES: dict[str, dict[str, str]] = {
         "amount-": "menos menor menores disminuye disminuyó baja bajó debajo",
         "time-": "antes",
         "time+": "después tras",
-        "with+": "con",
-        "with-": "sin",
         "if": "si salvo excepto siempre_que",
         "when": "cuando en al que con",
     },

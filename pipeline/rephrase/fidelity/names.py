@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pipeline.records import Finding, Span
 from pipeline.rephrase.fidelity.analysis import Analysis, Token
@@ -58,6 +59,7 @@ class Name:
         return " ".join(self.words)
 
 
+@lru_cache(maxsize=16)
 def names(analysis: Analysis) -> list[Name]:
     """The names of a text. Chinese has no capitals, so only names in Latin letters are found there."""
     found: list[Name] = []
@@ -265,8 +267,13 @@ def _findings(lost: list[Name], added: list[Name], source: Analysis, rewrite: An
             continue
         text = source.text[name.start : name.end]
         if partner is None:
+            severe = _unlikely_noun(source, name)
             yield Finding(
-                kind="name", direction="lost", message=f"{text!r} is missing", source=_span(source, name)
+                kind="name",
+                direction="lost",
+                message=f"{text!r} is missing",
+                source=_span(source, name),
+                severity="fail" if severe else "warn",
             )
             continue
         other = rewrite.text[partner.start : partner.end]
@@ -279,13 +286,20 @@ def _findings(lost: list[Name], added: list[Name], source: Analysis, rewrite: An
         )
     for name in rest:
         if name.certain:
+            severe = _unlikely_noun(rewrite, name)
             text = rewrite.text[name.start : name.end]
             yield Finding(
                 kind="name",
                 direction="added",
                 message=f"{text!r} is not in the source",
                 rewrite=_span(rewrite, name),
+                severity="fail" if severe else "warn",
             )
+
+
+def _unlikely_noun(analysis: Analysis, name: Name) -> bool:
+    """German gives every noun a capital, so a single word alone on its side proves little."""
+    return analysis.language != "de" or len(name.words) > 1
 
 
 def _span(analysis: Analysis, name: Name) -> Span:

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from pipeline.records import Finding, Span
 from pipeline.rephrase.fidelity.alignment import Group, tokens_of
 from pipeline.rephrase.fidelity.analysis import Analysis, Token, stem_of
+from pipeline.rephrase.fidelity.cues import same_place
 from pipeline.rephrase.fidelity.lexicon import NEGATIVE_PREFIXES, NEGATIVE_WORDS, NEGATORS
 from pipeline.rephrase.fidelity.matching import kindred
 
 _REACH = 7
+_THAN = {"en": ("than",), "de": ("als",), "fr": ("que",), "es": ("que",)}
 """Tokens on either side of a negator that it may deny."""
 
 
@@ -26,19 +28,23 @@ def compare_negation(source: Analysis, rewrite: Analysis, groups: list[Group]) -
         a, b = tokens_of(source, group.source), tokens_of(rewrite, group.rewrite)
         before = len(found)
         for token in _undenied(a, b, source.language, rewrite.language):
-            found.append(_finding("lost", token, rewrite, group.rewrite))
-            break
+            severe = same_place(source, token.start, token.end, token.sentence, b)
+            found.append(_finding("lost", token, rewrite, group.rewrite, severe=severe))
         for token in _undenied(b, a, rewrite.language, source.language):
             if not _asks(rewrite, token):
-                found.append(_finding("added", token, source, group.source))
-                break
+                severe = same_place(rewrite, token.start, token.end, token.sentence, a)
+                found.append(_finding("added", token, source, group.source, severe=severe))
         if len(found) == before and not even:
             found.extend(_parity(source, rewrite, group, a, b))
     return found
 
 
 def _count(analysis: Analysis) -> int:
-    return sum(_negates(tokens, at, analysis.language) for tokens in analysis.by_sentence for at in range(len(tokens)))
+    return sum(
+        _negates(tokens, at, analysis.language)
+        for tokens in analysis.by_sentence
+        for at in range(len(tokens))
+    )
 
 
 def _parity(
@@ -73,12 +79,21 @@ def _negates(tokens: list[Token], at: int, language: str) -> bool:
     if token.lower not in NEGATORS[language]:
         return False
     following = tokens[at + 1].lower if at + 1 < len(tokens) else ""
+    if at + 2 < len(tokens) and tokens[at + 2].lower in _THAN.get(language, ()):
+        return False
     if language == "en" and token.lower in ("no", "not"):
-        return (
-            following not in ("more", "longer", "less", "only", "just", "higher", "later", "fewer", "before")
-            or token.lower == "not"
-            and following == "before"
-        )
+        return following not in (
+            "more",
+            "longer",
+            "less",
+            "only",
+            "just",
+            "higher",
+            "later",
+            "fewer",
+            "before",
+            "until",
+        ) or (token.lower == "not" and following == "before")
     if language == "fr" and token.lower == "personne":
         return any(other.lower in ("ne", "n'", "n’") for other in tokens)
     return not (
@@ -120,13 +135,13 @@ def _focus(tokens: list[Token], at: int) -> list[str]:
     """Stems of the content words behind a negator in its clause, else before it."""
     behind: list[str] = []
     for token in tokens[at + 1 : at + 1 + _REACH]:
-        if token.kind == "mark" and token.text in ",;.:!?" or token.sentence != tokens[at].sentence:
+        if (token.kind == "mark" and token.text in ",;.:!?") or token.sentence != tokens[at].sentence:
             break
         if token.stem:
             behind.append(token.stem)
     before: list[str] = []
     for token in reversed(tokens[max(0, at - _REACH) : at]):
-        if token.kind == "mark" and token.text in ",;.:!?" or token.sentence != tokens[at].sentence:
+        if (token.kind == "mark" and token.text in ",;.:!?") or token.sentence != tokens[at].sentence:
             break
         if token.stem:
             before.append(token.stem)
@@ -147,7 +162,9 @@ def _asks(analysis: Analysis, token: Token) -> bool:
     return analysis.sentences[token.sentence].question
 
 
-def _finding(direction: str, token: Token, other: Analysis, sentences: tuple[int, ...]) -> Finding:
+def _finding(
+    direction: str, token: Token, other: Analysis, sentences: tuple[int, ...], *, severe: bool = True
+) -> Finding:
     mine = Span(start=token.start, end=token.end, text=token.text)
     first, last = other.sentences[sentences[0]], other.sentences[sentences[-1]]
     place = Span(start=first.start, end=last.end, text=other.text[first.start : last.end])
@@ -158,4 +175,5 @@ def _finding(direction: str, token: Token, other: Analysis, sentences: tuple[int
         message=f"{token.text!r} is {'gone' if lost else 'new'}",
         source=mine if lost else place,
         rewrite=place if lost else mine,
+        severity="fail" if severe else "warn",
     )

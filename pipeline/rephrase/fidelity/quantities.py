@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from pipeline.rephrase.fidelity import numerals
@@ -48,6 +49,7 @@ _ISO = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)|(?<![\d.])(\d{1,2})\.(\
 _HAN_DATE = re.compile(r"(?:(\d{3,4})年)?(?:(\d{1,2})月)(?:(\d{1,2})[日号])?|(\d{3,4})年")
 _HAN_NUMBER = re.compile(r"[零〇一二三四五六七八九十百千万亿两]+")
 _DECADE = re.compile(r"(?<!\d)(1\d|20)(\d)0(?:er|s|’s|'s)\b|(?:années|años)\s+((?:1\d|20)?\d)0\b")
+_TIMES = {"twice": 2, "thrice": 3, "zweimal": 2, "dreimal": 3}
 _MINUS = frozenset("-−–")
 
 Kind = Literal["number", "date", "time", "ordinal"]
@@ -82,6 +84,7 @@ class Quantity:
         )
 
 
+@lru_cache(maxsize=16)
 def quantities(analysis: Analysis) -> list[Quantity]:
     """All numbers, dates, times and ordinals of a text, by position."""
     found = [*_patterns(analysis)]
@@ -346,7 +349,7 @@ def _number(tokens: list[Token], at: int, analysis: Analysis) -> Read | None:
         and before.text in _MINUS
         and before.end == token.start
         and (at < 2 or tokens[at - 2].end < before.start)
-    ):
+    ) or (before and before.lower in ("minus", "moins", "menos")):
         value, start = -value, before.start
     unit: Unit | None = None
     if before and before.text in _CURRENCY:
@@ -366,7 +369,15 @@ def _number(tokens: list[Token], at: int, analysis: Analysis) -> Read | None:
     about = any(item.lower in _ABOUT for item in tokens[max(0, at - 3) : at])
     two = in_words and value == 2 and unit is None and at > 0 and tokens[at - 1].lower in _DEFINITE
     quantity = Quantity(
-        "number", value, start, tokens[stop - 1].end, token.sentence, unit, per, about, weak or two
+        "number",
+        value,
+        start,
+        tokens[stop - 1].end,
+        token.sentence,
+        unit,
+        per,
+        about,
+        weak or two or token.lower in _TIMES,
     )
     return quantity, stop
 
@@ -384,6 +395,8 @@ def _value(tokens: list[Token], at: int, language: str) -> tuple[float, int, boo
         value, in_words, stop = figure(token.text, language), False, at + 1
     elif token.kind == "word" and (token.lower in known or _joined(token.lower, known) is not None):
         value, in_words, stop = float(known.get(token.lower, _joined(token.lower, known) or 0)), True, at + 1
+    elif token.lower in _TIMES:
+        return float(_TIMES[token.lower]), at + 1, True, False
     elif token.lower in numerals.ONES:
         following = tokens[at + 1].lower if at + 1 < len(tokens) else ""
         value, in_words, stop, weak = 1.0, True, at + 1, following not in scales

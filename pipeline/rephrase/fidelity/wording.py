@@ -9,18 +9,23 @@ from collections.abc import Iterator
 from pipeline.records import Finding, Span
 from pipeline.rephrase.fidelity.alignment import Group, tokens_of
 from pipeline.rephrase.fidelity.analysis import Analysis, Token
-from pipeline.rephrase.fidelity.cues import Cue, cues
+from pipeline.rephrase.fidelity.cues import Cue, cues, same_place
 from pipeline.rephrase.fidelity.lexicon import NEGATORS
 from pipeline.rephrase.fidelity.matching import has
 from pipeline.rephrase.fidelity.numerals import words
 
 _AMOUNTS = ("all", "most", "many", "some", "few", "no", "only")
-_NEAR = {("all", "most"): 0, ("many", "some"): 1, ("some", "many"): 1, ("all", "many"): 0}
+_NEAR = frozenset({("many", "some"), ("some", "many"), ("only", "few"), ("only", "no"), ("no", "only")})
+"""Quantifiers that may stand for each other."""
 _THAN = {"en": ("than",), "de": ("als",), "fr": ("que", "qu'", "qu’"), "es": ("que",), "zh": ("比",)}
 
 
 def compare_wording(source: Analysis, rewrite: Analysis, groups: list[Group]) -> list[Finding]:
-    """Findings of the kinds quantifier, modality, condition and comparison."""
+    """Findings of the kinds quantifier, modality, condition and comparison.
+
+    A finding is a failure where the words around it stand on the other side too, and a warning where the other side
+    says it in other words.
+    """
     ours, theirs = cues(source), cues(rewrite)
     totals = (
         Counter(cue.name for side in ours for cue in side),
@@ -30,11 +35,29 @@ def compare_wording(source: Analysis, rewrite: Analysis, groups: list[Group]) ->
     for group in groups:
         a = [cue for index in group.source for cue in ours[index]]
         b = [cue for index in group.rewrite for cue in theirs[index]]
-        found.extend(_quantifiers(source, rewrite, group, a, b, totals))
-        found.extend(_modality(source, rewrite, group, a, b))
-        found.extend(_directions(source, rewrite, group, a, b))
+        cued = [
+            *_quantifiers(source, rewrite, group, a, b, totals),
+            *_modality(source, rewrite, group, a, b),
+            *_directions(source, rewrite, group, a, b),
+        ]
+        found.extend(_weighed(source, rewrite, group, finding) for finding in cued)
         found.extend(_conditions(source, rewrite, group, a, b))
     return found
+
+
+def _weighed(source: Analysis, rewrite: Analysis, group: Group, finding: Finding) -> Finding:
+    one, other, span, sentences = source, tokens_of(rewrite, group.rewrite), finding.source, group.source
+    if finding.direction == "added":
+        one, other, span, sentences = rewrite, tokens_of(source, group.source), finding.rewrite, group.rewrite
+    if finding.severity == "warn" or span is None:
+        return finding
+    at = next(
+        (index for index in sentences if one.sentences[index].start <= span.start < one.sentences[index].end),
+        None,
+    )
+    if at is None or same_place(one, span.start, span.end, at, other):
+        return finding
+    return finding.replace(severity="warn")
 
 
 def _span(cue: Cue) -> Span:
@@ -56,6 +79,10 @@ def _changed(kind: str, a: Cue, b: Cue) -> Finding:
         source=_span(a),
         rewrite=_span(b),
     )
+
+
+_ADVERBS = frozenset("always invariably immer stets toujours siempre".split())
+"""Words that make a general statement out of a particular one wherever they stand."""
 
 
 def _quantifiers(
@@ -80,7 +107,7 @@ def _quantifiers(
         other = next((item for item in b if item.name in new and (name, item.name) not in _NEAR), None)
         if cue is None:
             continue
-        if other is not None and {name, other.name} != {"no", "only"}:
+        if other is not None:
             yield _changed("quantifier", cue, other)
         elif name in ("most", "few", "only") and totals[1][name] < totals[0][name]:
             severity = "warn" if name == "only" else "fail"
@@ -99,6 +126,7 @@ def _quantifiers(
                 cue is not None
                 and totals[1][name] > totals[0][name]
                 and name in ("all", "most")
+                and not rewrite.sentences[cue.sentence].question
                 and cue.text.lower() not in ("any", "both", "whole", "entire")
             ):
                 yield Finding(
@@ -107,6 +135,7 @@ def _quantifiers(
                     message=f"{cue.text!r} is new",
                     source=_place(source, group.source),
                     rewrite=_span(cue),
+                    severity="fail" if name == "most" or cue.text.lower() in _ADVERBS else "warn",
                 )
 
 
@@ -149,10 +178,15 @@ def _followed(analysis: Analysis, cue: Cue, stems: set[str]) -> bool:
     if cue.text.lower() in ("could", "likely"):
         return False
     behind = [
-        token.stem for token in analysis.by_sentence[cue.sentence] if token.start >= cue.end and token.stem
+        token
+        for token in analysis.by_sentence[cue.sentence]
+        if token.start >= cue.end and token.kind == "word"
     ]
-    verb = behind[-1:] if analysis.language == "de" else behind[:1]
-    return bool(verb) and has(verb[0], stems)
+    if analysis.language == "de":
+        verb = next((token.stem for token in reversed(behind) if token.stem), "")
+    else:
+        verb = behind[0].stem if behind else ""
+    return bool(verb) and has(verb, stems)
 
 
 def _directions(
@@ -168,8 +202,10 @@ def _directions(
         )
     elif exchanged(source, rewrite, group):
         directed = [[cue for cue in side if cue.name[-1] in "+-"] for side in (a, b)]
-        if directed[0] and directed[1]:
-            yield _changed("swap", directed[0][0], directed[1][0])
+        words = {cue.text.lower(): cue for cue in directed[0]}
+        same = [cue for cue in directed[1] if cue.text.lower() in words]
+        if same:
+            yield _changed("swap", words[same[0].text.lower()], same[0])
 
 
 _ABSOLUTE = frozenset("bound north east left in open sign even true with size".split())
@@ -199,24 +235,39 @@ def turned(source: Analysis, rewrite: Analysis, group: Group) -> bool:
     if a is not None and b is not None:
         same = has(a[1], {b[1]}) or bool(a[1] and b[0] and not has(a[1], b[0]) and has(b[1], {a[1]}))
         return not same and (has(a[1], b[0]) or has(b[1], a[0]))
-    if a is None and b is None:
-        return False
-    return True  # one side compares with `than`, the other in another way: the order cannot be told
+    return (a is None) != (b is None)  # one side compares in another way: the order cannot be told
 
 
 def exchanged(source: Analysis, rewrite: Analysis, group: Group) -> bool:
-    """Whether both texts compare with `than`, and each names first what the other names second."""
-    a = _operands(tokens_of(source, group.source), source.language)
-    b = _operands(tokens_of(rewrite, group.rewrite), rewrite.language)
-    return (
-        a is not None
-        and b is not None
-        and a[1] != b[1]
-        and a[1] in b[0]
-        and b[1] in a[0]
-        and a[1] not in a[0]
-        and b[1] not in b[0]
-    )
+    """Whether both texts compare in the same word with `than`, and each names first what the other names second."""
+    ours, theirs = tokens_of(source, group.source), tokens_of(rewrite, group.rewrite)
+    a, b = _operands(ours, source.language), _operands(theirs, rewrite.language)
+    if (
+        a is None
+        or b is None
+        or a[1] == b[1]
+        or not (a[1] in b[0] and b[1] in a[0])
+        or a[1] in a[0]
+        or b[1] in b[0]
+    ):
+        return False
+    return bool(_comparatives(ours, source.language) & _comparatives(theirs, rewrite.language))
+
+
+_COMPARATIVE = re.compile(
+    r"\w+er|more|less|better|worse|mehr|weniger|besser|schlechter|plus|moins|mieux|más|menos"
+)
+
+
+def _comparatives(tokens: list[Token], language: str) -> set[str]:
+    """The comparing words in the four tokens before `than`."""
+    return {
+        word.lower
+        for at, token in enumerate(tokens)
+        if token.lower in _THAN[language]
+        for word in tokens[max(0, at - 4) : at]
+        if _COMPARATIVE.fullmatch(word.lower)
+    }
 
 
 def _operands(tokens: list[Token], language: str) -> tuple[set[str], str] | None:
