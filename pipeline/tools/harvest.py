@@ -18,7 +18,8 @@ class ServerFailure(Record):
     step: str
     """install, start, initialize, tools/list; read (a dump)"""
     kind: str
-    """install, timeout, exited, noise, too_long, protocol, version, refused, http, unreachable, incomplete, unreadable"""
+    """install, timeout, exited, configuration (wants a key or another variable), noise, too_long, protocol, version,
+    refused, http, unreachable, incomplete, unreadable"""
     message: str
     stderr: str = ""
     tools: int = 0

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import shutil
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -33,6 +35,12 @@ OLDER_SDK = "mcp<2"
 _SDK_ERROR = re.compile(
     r"pin 'mcp<2'|(?:ModuleNotFoundError|ImportError|AttributeError|TypeError).*\b(?:mcp|Server|FastMCP)\b"
 )
+
+
+_ASKS = re.compile(
+    r"environment|variable|required|must be set|not set|missing|api[ _-]?key|token|credential", re.I
+)
+_VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 
 
 async def ingest(
@@ -100,7 +108,10 @@ async def list_server(entry: ServerEntry, config: IngestConfig, box: Box | None 
 def _wants_older_sdk(package: Package, harvest: Harvest) -> bool:
     if package.registry != "pypi" or any(extra.startswith("mcp") for extra in package.extras):
         return False
-    return any(failure.kind == "exited" and _SDK_ERROR.search(failure.stderr) for failure in harvest.failures)
+    return any(
+        failure.kind in ("exited", "configuration") and _SDK_ERROR.search(failure.stderr)
+        for failure in harvest.failures
+    )
 
 
 async def _attempt(
@@ -114,6 +125,8 @@ async def _attempt(
     except McpFailure as error:
         failure = (error.step, error.kind, error.message)
     step, kind, message = failure
+    if kind == "exited" and (wanted := _wanted(stderr[0])):
+        kind, message = "configuration", f"{message}; it seems to want {wanted}"
     row = ServerFailure(
         server=entry.name,
         step=step,
@@ -122,6 +135,13 @@ async def _attempt(
         stderr=_clean(entry, stderr[0]),
     )
     return Harvest(failures=(row,))
+
+
+def _wanted(stderr: str) -> str:
+    """The variables that a server asks for in its last words, if it does."""
+    if not _ASKS.search(stderr):
+        return ""
+    return ", ".join(list(dict.fromkeys(_VARIABLE.findall(stderr)))[:5])
 
 
 def _clean(entry: ServerEntry, text: str) -> str:
@@ -145,9 +165,13 @@ async def _list(
         async with connect(entry, limits) as session:
             listing = await session.list_tools()
             return _harvest(entry, session, listing, Environment(argv=()), home="")
-    environment = Environment(argv=(entry.command, *entry.args))
     if package is not None:
         environment = await prepare(package, config.cache or default_cache(), config.install_timeout)
+    else:
+        program = shutil.which(entry.command) or entry.command
+        environment = Environment(
+            argv=(program, *entry.args), path=(os.path.dirname(os.path.abspath(program)),)
+        )
     async with _run(entry, environment, config, box) as process:
         try:
             async with connect(process, limits) as session:

@@ -222,22 +222,25 @@ def _npm_facts(package: Package, folder: Path) -> dict[str, Any]:
 def _environment(package: Package, folder: Path, facts: dict[str, Any]) -> Environment:
     scripts = facts["scripts"]
     name = package.executable or _default_script(package, list(scripts))
+    path: tuple[str, ...] = ()
     if package.registry == "pypi":
         bin_folder = folder / "bin"
         program = bin_folder / name
         argv: tuple[str, ...] = (str(program),)
     else:
         bin_folder = folder / "node_modules" / ".bin"
+        node = shutil.which("node") or "node"
+        path += (os.path.dirname(node),)
         known = name in scripts
         program = folder / "node_modules" / package.name / scripts[name] if known else bin_folder / name
-        argv = (shutil.which("node") or "node", str(program)) if known else (str(program),)
+        argv = (node, str(program)) if known else (str(program),)
     if not program.is_file():
         raise InstallFailure(
             f"{package.name} has no executable {name!r}; it has {sorted(scripts) or 'none'}."
         )
     return Environment(
         argv=(*argv, *package.args),
-        path=(str(bin_folder),),
+        path=(str(bin_folder), *path),
         folders=(folder,),
         registry=package.registry,
         package=package.name,

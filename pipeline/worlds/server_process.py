@@ -91,7 +91,8 @@ class Process:
                 os.close(self._control)
                 self._control = -1
             if await self.wait(self._grace + 12) is None:
-                os.killpg(self._process.pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self._process.pid, signal.SIGKILL)
             if self._drain is not None:
                 await asyncio.wait([self._drain], timeout=1)
                 self._drain.cancel()

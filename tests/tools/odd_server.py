@@ -70,6 +70,10 @@ def crash() -> None:
     raise RuntimeError("the configuration file is missing")
 
 
+def wants_key() -> None:
+    sys.exit("Error: the WEATHER_API_KEY environment variable is required")
+
+
 def silent() -> None:
     subprocess.Popen(["sleep", "600"])
     time.sleep(600)

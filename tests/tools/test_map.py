@@ -23,18 +23,26 @@ def repository() -> Repository:
     for source, (subject, text) in SUBJECTS.items():
         words = text.split()
         for number in range(12):
-            some = " ".join([words[number % 6], subject, words[(number + 1) % 6], subject, f"n{number}"])
+            some = " ".join(
+                [words[number % 6], subject, words[(number + 1) % 6], subject, f"{subject[0]}{number}"]
+            )
             origin = {
                 "source": source,
                 "server": subject,
                 "domain": "travel/x" if source == "evolved" else "",
             }
             tools.append(
-                tool(f"{subject}_{number}", some, provenance=origin, arguments=(f"{subject}_{number}",))
+                tool(
+                    f"{subject}_{subject[0]}{number}",
+                    some,
+                    provenance=origin,
+                    arguments=(f"{subject}_{subject[0]}{number}",),
+                )
             )
     return Repository(tools)
 
 
+@pytest.mark.slow
 def test_alike_tools_lie_together_and_the_same_seed_gives_the_same_map(tmp_path: Path) -> None:
     pytest.importorskip("sklearn", reason="needs the extra plots")
     pytest.importorskip("matplotlib", reason="needs the extra plots")
@@ -50,6 +58,7 @@ def test_alike_tools_lie_together_and_the_same_seed_gives_the_same_map(tmp_path:
     assert len(lay_out(repository(), sample=10)) == 10
 
 
+@pytest.mark.slow
 def test_a_map_of_too_little_is_refused() -> None:
     pytest.importorskip("sklearn", reason="needs the extra plots")
     with pytest.raises(ConfigError, match="says nothing"):

@@ -84,6 +84,12 @@ def test_a_crash_at_start_tells_code_and_traceback() -> None:
     assert "the configuration file is missing" in failure.stderr
 
 
+def test_a_server_that_wants_a_key_says_which() -> None:
+    [failure] = run("wants_key").failures
+    assert failure.kind == "configuration"
+    assert "it seems to want WEATHER_API_KEY" in failure.message
+
+
 def test_a_command_that_is_not_there() -> None:
     nowhere = ServerEntry(name="nowhere", command="no-such-command-here")
     [failure] = asyncio.run(list_server(nowhere, IngestConfig())).failures
