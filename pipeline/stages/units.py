@@ -13,6 +13,7 @@ from pipeline.config import Config
 from pipeline.records import ConfigError
 from pipeline.stages.code import code_tasks_unit, code_unit, code_units
 from pipeline.stages.context import Context
+from pipeline.stages.evolve import evolve_unit, evolve_units
 from pipeline.stages.mcp import mcp_unit, mcp_units
 from pipeline.stages.rephrase import documents_unit, rephrase_unit, rephrase_units
 from pipeline.stages.tasks import task_units, tasks_unit
@@ -30,6 +31,7 @@ class Stage:
 
 STAGES: dict[str, Stage] = {
     "worlds": Stage(lambda context: 1, worlds_unit),
+    "evolve": Stage(evolve_units, evolve_unit),
     "mcp": Stage(mcp_units, mcp_unit),
     "tasks": Stage(lambda context: len(task_units(context)), tasks_unit),
     "trajectories": Stage(lambda context: len(trajectory_units(context)), trajectories_unit),
@@ -40,12 +42,12 @@ STAGES: dict[str, Stage] = {
 }
 
 FLOWS: dict[str, tuple[str, ...]] = {
-    "tools": ("worlds", "mcp"),
-    "tasks": ("worlds", "tasks"),
-    "trajectories": ("worlds", "tasks", "trajectories"),
+    "tools": ("worlds", "evolve", "mcp"),
+    "tasks": ("worlds", "evolve", "tasks"),
+    "trajectories": ("worlds", "evolve", "tasks", "trajectories"),
     "code": ("code_tasks", "code"),
     "rephrase": ("documents", "rephrase"),
-    "all": ("worlds", "mcp", "tasks", "trajectories", "documents", "rephrase"),
+    "all": ("worlds", "evolve", "mcp", "tasks", "trajectories", "documents", "rephrase"),
 }
 """The products and the stages that lead to them, in order. A stage without units takes no part."""
 
