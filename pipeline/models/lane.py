@@ -115,6 +115,8 @@ class Lane:
     def failed(self, request: int, started: float, error: CallError) -> bool:
         """A call brought no answer; whether that uses up one of the request's tries. Called before `leave`."""
         now = self._clock()
+        if error.trouble is Trouble.NOT_AN_API and self._has_answered:
+            error.trouble = Trouble.SERVER_ERROR  # an address that has answered is right: this is a gateway's page
         if error.rule.fatal:
             self.give_up(f"{self.name} cannot be used: {error.message}", error.rule.way_out)
             return True

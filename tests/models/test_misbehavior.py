@@ -86,6 +86,14 @@ async def test_what_does_not_pass_fails_alone(name: str, serve: Serve, cache_dir
     assert models.ledger.totals.errors == 2
 
 
+async def test_a_page_from_an_address_that_has_answered_is_a_passing_fault(serve: Serve, cache_dir: Path) -> None:
+    pages = {1: html(200), 2: html(404)}
+    endpoint = serve(lambda received: pages.get(received.number) or good())
+    async with Models(config_for(endpoint), cache_dir=cache_dir) as models:
+        answers = [await models.chat(ask(str(n))) for n in range(2)]
+    assert [(answer.outcome, answer.attempts) for answer in answers] == [(Outcome.OK, 1), (Outcome.OK, 3)]
+
+
 async def test_a_slow_body_is_waited_for_and_an_endless_one_is_not(serve: Serve, cache_dir: Path) -> None:
     def script(received: Received) -> Reply:
         return Reply(BODY, chunks=8, pause=0.02 if received.last == "slow" else 0.5)
