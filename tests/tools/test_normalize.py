@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -493,3 +494,53 @@ def test_names_are_always_legal_and_apart(names: list[str]) -> None:
             assert NAME.match(result.name)
             assert result.name.lower() not in {other.lower() for other in taken}
             taken.add(result.name)
+
+
+def drawn(schema: Any, dice: random.Random, defs: dict[str, Any], depth: int = 0) -> Any:
+    """A value that mostly, not always, fits a schema."""
+    if not isinstance(schema, dict) or depth > 6:
+        return dice.choice([1, "x", None, True])
+    if "$ref" in schema:
+        schema = {**defs.get(schema["$ref"].rpartition("/")[2], {}), **{**schema, "$ref": None}}
+    if "enum" in schema:
+        return dice.choice(schema["enum"])
+    for key in ("anyOf", "oneOf", "allOf"):
+        if key in schema:
+            return drawn(dice.choice(schema[key]), dice, defs, depth + 1)
+    kind = schema.get("type")
+    kind = dice.choice(kind) if isinstance(kind, list) else kind
+    if dice.random() < 0.08:
+        kind = dice.choice(["string", "integer", "null", "array", "object", "boolean"])
+    if kind == "object":
+        required = schema.get("required") or []
+        properties = schema.get("properties") or {}
+        chosen = [name for name in properties if dice.random() < (0.95 if name in required else 0.4)]
+        extra = {"zzz": 1} if dice.random() < 0.1 else {}
+        return {name: drawn(properties[name], dice, defs, depth + 1) for name in chosen} | extra
+    if kind == "array":
+        return [drawn(schema.get("items", {}), dice, defs, depth + 1) for _ in range(dice.randrange(3))]
+    numbers = [0, 1, 5, -3, 1000, schema.get("minimum", 2), schema.get("maximum", 7)]
+    values = {"integer": numbers, "number": numbers, "boolean": [True, False], "null": [None]}
+    return dice.choice(values.get(str(kind), ["a", "", "2024-01-01", "hello world"]))
+
+
+def test_conversion_changes_no_meaning(shared: Path) -> None:
+    """Original and converted schemas of real tools accept and refuse the same arguments."""
+    dice = random.Random(1)
+    with gzip.open(shared / "data/mcp_tools.jsonl.gz", "rt", encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    compared = valid = 0
+    for row in rows:
+        raw = row["inputSchema"]
+        tool = normalize(row, HERE, set())
+        assert isinstance(tool, ToolSpec)
+        before, after = (jsonschema_rs.Draft202012Validator(one) for one in (raw, tool.input_schema))
+        defs = {**(raw.get("definitions") or {}), **(raw.get("$defs") or {})}
+        for _ in range(3):
+            value = drawn({"type": "object", **raw}, dice, defs)
+            if isinstance(value, dict):
+                compared += 1
+                valid += before.is_valid(value)
+                loosened = flagged(tool, "loosened") and after.is_valid(value)
+                assert loosened or before.is_valid(value) == after.is_valid(value), (row["name"], value)
+    assert valid > 0.5 * compared > 4000
