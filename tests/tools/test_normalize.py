@@ -501,7 +501,7 @@ def drawn(schema: Any, dice: random.Random, defs: dict[str, Any], depth: int = 0
     if not isinstance(schema, dict) or depth > 6:
         return dice.choice([1, "x", None, True])
     if "$ref" in schema:
-        schema = {**defs.get(schema["$ref"].rpartition("/")[2], {}), **{**schema, "$ref": None}}
+        schema = {**defs.get(schema["$ref"].rpartition("/")[2], {}), **schema, "$ref": None}
     if "enum" in schema:
         return dice.choice(schema["enum"])
     for key in ("anyOf", "oneOf", "allOf"):
