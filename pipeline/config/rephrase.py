@@ -48,8 +48,8 @@ class RephraseSection(Section):
     max_overlap_between: float = Field(default=0.8, gt=0, le=1)
     """Ceiling for the share of word 5-grams that two rewritings of one document have in common."""
 
-    layers: tuple[str, ...] = ("rules", "lemmas", "embeddings")
-    """Layers of the checker that may run; a layer whose library is missing is named in the report."""
+    layers: tuple[str, ...] = ("rules", "embeddings")
+    """Layers of the checker that may run; those that ran are named in each report."""
     ask_model: bool = False
     """Let the role `checker` verify claims by a model where the cheaper layers disagree."""
     audit_share: float = Field(default=0.05, ge=0, le=1)

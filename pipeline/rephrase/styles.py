@@ -1,6 +1,6 @@
 """The styles of rewriting: what each is for, and what its answers may look like.
 
-The wording of a style is its prompt, `prompts/rephrase/NAME.md`; here stand its numbers.
+The wording of a style is its prompt, `prompts/style/NAME.md`; here stand its numbers.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ STYLES: dict[str, Style] = {
         Style("dialogue", max_ratio=3.0, may_ask=True),
         Style("lecture", max_ratio=2.5),
         Style("story_problem", max_ratio=2.5, may_ask=True),
-        Style("distilled_notes", min_ratio=0.35, max_ratio=1.3, least_coverage=0.9),
+        Style("notes", min_ratio=0.35, max_ratio=1.3, least_coverage=0.9),
         Style("for_a_child", max_ratio=2.5),
         Style("for_an_expert", min_ratio=0.4),
         Style("historical"),
         Style("cause_and_effect"),
         Style("news_report"),
+        Style("comparison"),
         Style("letter", max_ratio=2.5),
         Style("learning_note", kinds=("math",), max_ratio=3.0),
         Style("worked_steps", kinds=("math",), max_ratio=3.0),
@@ -52,20 +53,16 @@ STYLES: dict[str, Style] = {
 
 def fitting(document: Document, target_language: str = "en") -> list[str]:
     """Names of the styles for the document's kind; translation only for documents in another language."""
-    return [
-        style.name
-        for style in STYLES.values()
-        if document.kind in style.kinds
-        and style.translates == (document.language != target_language and style.translates)
-    ]
+    foreign = document.language != target_language
+    return [style.name for style in STYLES.values() if document.kind in style.kinds and (foreign or not style.translates)]
 
 
 def choose(
     document: Document, count: int, seed: int, allowed: Sequence[str] = (), target_language: str = "en"
 ) -> list[str]:
-    """`count` different styles for the document, spread evenly over documents by seed.
+    """`count` different styles for the document, spread evenly over documents by seed; for mathematics in another language the translation comes first.
 
-    Documents in another language get the translation first. Raises ConfigError for an unknown name in `allowed`.
+    Raises ConfigError for an unknown name in `allowed`.
     """
     unknown = sorted(set(allowed) - set(STYLES))
     if unknown:

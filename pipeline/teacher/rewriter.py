@@ -26,7 +26,7 @@ class TeacherRewriter:
     name = "teacher"
     styles = frozenset(
         (
-            "encyclopedic question_answer dialogue lecture distilled_notes historical cause_and_effect news_report letter "
+            "encyclopedic question_answer dialogue lecture notes historical cause_and_effect news_report letter "
             "for_an_expert learning_note worked_steps"
         ).split()
     )
@@ -60,7 +60,7 @@ def _block(request: RewriteRequest, block: Block, rng: random.Random) -> str:
     if block.kind == "item":
         mark, _, body = text.partition(" ")
         return f"{mark} {reword(body, rng)}" if english and len(sentences) == 1 else text
-    if request.style in ("distilled_notes", "learning_note", "worked_steps"):
+    if request.style in ("notes", "learning_note", "worked_steps"):
         groups = [[_said(sentence, rng, english) for sentence in group] for group in _grouped(sentences)]
         return "\n".join(f"- {' '.join(group)}" for group in groups)
     if request.style in SPEAKERS and english:

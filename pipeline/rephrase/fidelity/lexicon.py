@@ -68,7 +68,7 @@ STOP: dict[str, frozenset[str]] = {
 }
 
 SCAFFOLD = (
-    r"student|teacher|question|answer|q|a|notes?|lecturer|expert|child|host|guest|key points?|summary|remark|claim|proof"
+    r"student|teacher|question|answer|q|a|b|notes?|lecturer|expert|child|host|guest|key points?|summary|remark|claim|proof"
     r"|solution|check|example|restate|define|derive|problem|note|interviewer|reader|lehrer(?:in)?|schüler(?:in)?|frage|antwort"
     r"|merke|lösung|probe|aufgabe|beweis|professeur|élève|réponse|rappel|solution|preuve|exemple|alumno|profesora?|pregunta"
     r"|respuesta|solución|nota|问|答|老师|学生|解|注"
