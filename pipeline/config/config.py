@@ -10,10 +10,11 @@ from typing import Any
 import yaml
 from pydantic import Field, ValidationError
 
+from pipeline.config.judging import JudgingConfig
 from pipeline.config.models import ModelsConfig
 from pipeline.config.publish import PublishSection
 from pipeline.config.rephrase import RephraseSection
-from pipeline.config.run import CodeConfig, EvolveConfig, JudgingConfig, RunConfig, WorldsConfig
+from pipeline.config.run import CodeConfig, EvolveConfig, RunConfig, WorldsConfig
 from pipeline.config.sandbox import SandboxSection
 from pipeline.config.tasks import TasksConfig
 from pipeline.config.tools import ToolsConfig

@@ -40,15 +40,6 @@ class EvolveConfig(Section):
     """Whether `run tools` also launches the MCP servers of `tools.ingest`."""
 
 
-class JudgingConfig(Section):
-    """Judging of trajectories."""
-
-    judges: tuple[str, ...] = ()
-    """Models that decide what no rule can; empty: the role `judge`."""
-    max_error: float | None = Field(default=None, ge=0, le=1)
-    """Publishing is refused when the measured share of missed flaws is larger."""
-
-
 class CodeConfig(Section):
     """Code tasks in containers."""
 

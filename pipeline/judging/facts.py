@@ -116,6 +116,8 @@ class _Known:
     read: set[Stated] = field(default_factory=set)
     answers: list[_Answer] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
+    heard: list[str] = field(default_factory=list)
+    """The user's words."""
     used: set[Stated] = field(default_factory=set)
     """Values of the arguments since the user spoke."""
     fresh: int = 0
@@ -130,6 +132,7 @@ class _Known:
         self.texts.append(event.content)
         if event.role == "user":
             self.told |= stated(event.content)
+            self.heard.append(event.content)
             self.fresh, self.used = len(self.answers), set()
         elif event.role == "tool":
             rows = rows_of(event.content)
@@ -147,11 +150,10 @@ class _Known:
                 if self._left_over(float(more[1]), whole)
                 else frozenset({("number", float(more[1]))})
             )
-        fresh = frozenset().union(*(answer.values for answer in self.answers[self.fresh :]))
-        if fresh and "?" not in part:
-            doubtful = self._out_of_place(everything, fresh, part)
-            if doubtful:
-                return doubtful
+        meant = self._meant(everything, part)
+        doubtful = self._out_of_place(everything, part, whole, meant)
+        if doubtful:
+            return doubtful
         values = everything - self.told
         if not values:
             return frozenset()
@@ -160,7 +162,7 @@ class _Known:
             unknown = frozenset(value for value in unknown if not self._derived(value, part, whole))
             if unknown:
                 return unknown
-        return self._misplaced(values & self.read, part, whole)
+        return self._misplaced(values & self.read, whole, meant)
 
     # ---- what follows from what is known -----------------------------------------------------------------
 
@@ -212,55 +214,80 @@ class _Known:
 
     # ---- which row, and when -----------------------------------------------------------------------------
 
-    def _misplaced(self, values: frozenset[Stated], part: str, whole: str) -> frozenset[Stated]:
-        """Values that were read, but not where the statement says, or no longer so."""
+    def _meant(self, values: frozenset[Stated], part: str) -> list[Sequence[Row]]:
+        """For each answer the rows that a statement is about."""
         low = folded(part)
+        return [meant_rows(answer.rows, values, low) for answer in self.answers]
+
+    def _misplaced(
+        self, values: frozenset[Stated], whole: str, meant: Sequence[Sequence[Row]]
+    ) -> frozenset[Stated]:
+        """Values that were read, but not where the statement says, or no longer so."""
         good: set[Stated] = set()
-        for answer in self.answers:
-            for row in _meant(answer.rows, stated(part), low):
-                good |= row.values & values
-            if not answer.rows:
-                good |= answer.values & values
+        for answer, rows in zip(self.answers, meant, strict=True):
+            good |= answer.values if not answer.rows else frozenset().union(*(row.values for row in rows))
         return frozenset(values - good - self.standing.values) or self._stale(values, whole)
 
     def _out_of_place(
-        self, values: frozenset[Stated], fresh: frozenset[Stated], part: str
+        self, values: frozenset[Stated], part: str, whole: str, meant: Sequence[Sequence[Row]]
     ) -> frozenset[Stated]:
-        """In a report on a result: numbers from elsewhere that are not about the same thing there, and dates where
-        the result has others."""
-        strange = {
-            value
-            for value in values - fresh - self.used
-            if value[0] == "number"
-            and (value in self.told or value in self.read or value in self.standing.values)
-            and not (value in self.told and float(value[1]) >= _TELLING)
-            and not self._about(value, part)
-        }
+        """In a report on a result: values from elsewhere that are about something else there, or that the result
+        has replaced; dates and times where the result has others."""
+        news = [row for rows in meant[self.fresh :] for row in rows]
+        if not news or "?" in part:
+            return frozenset()
+        fresh = frozenset().union(*(row.values for row in news))
+        rest = values - fresh - self.used
+        if not rest or (len(values) > 1 and any(values <= row.values for rows in meant for row in rows)):
+            return frozenset()
+        said = stated(whole)
+        single = [rows[0] for rows in meant[self.fresh :] if len(rows) == 1]
+        strange = {value for value in rest if not self._in_place(value, part, said, meant, single)}
         for kind in ("date", "time"):
             mine = {value for value in values if value[0] == kind}
             theirs = {value for value in fresh if value[0] == kind}
             if mine and theirs - self.standing.values and mine.isdisjoint(theirs):
                 strange |= mine - self.told - self.standing.values
-        if len(values) > 1 and any(values <= row.values for answer in self.answers for row in answer.rows):
-            return frozenset()
         return frozenset(strange)
 
-    def _about(self, value: Stated, part: str) -> bool:
-        """Whether a number is known in connection with one of the words that stand beside it here."""
-        words = near(part, value, 2)
-        if not words:
+    def _in_place(
+        self,
+        value: Stated,
+        part: str,
+        said: frozenset[Stated],
+        meant: Sequence[Sequence[Row]],
+        single: Sequence[Row],
+    ) -> bool:
+        """Whether a value that is not in the new result is known about the same thing: a number in connection with
+        a word that stands beside it here, another value in a cell that the new result has not replaced."""
+        kind, amount = value
+        number = kind == "number"
+        if value in self.told and (not number or float(amount) >= _TELLING):
             return True
-        if value in self.standing.values and not words.isdisjoint(self.standing.near(value)):
+        words = near(part, value, 2) if number else frozenset()
+        if number and not words:
             return True
-        for text in self.texts:
-            if value in stated(text) and not words.isdisjoint(near(text, value, 6)):
-                return True
-        return any(
-            not words.isdisjoint(_row_words(row))
-            for a in self.answers
-            for row in a.rows
+        if value in self.standing.values and (not number or not words.isdisjoint(self.standing.near(value))):
+            return True
+        if number and any(
+            value in stated(text) and not words.isdisjoint(near(text, value, 6)) for text in self.heard
+        ):
+            return True
+        cells = [
+            (row, column)
+            for rows in meant
+            for row in rows
             if value in row.values
-        )
+            for column, cell in row.columns.items()
+            if value in _cell(cell)
+        ]
+        if number:
+            cells = [
+                (row, column) for row, column in cells if not words.isdisjoint(_about(row, column, value))
+            ]
+        elif not cells:
+            return True  # unknown, which is another failure
+        return any(not _superseded(column, value, said, single) for _, column in cells)
 
     def _stale(self, values: frozenset[Stated], whole: str) -> frozenset[Stated]:
         """Values that a later result has replaced, unless the message names the new one as well."""
@@ -289,7 +316,7 @@ class _Known:
         return False
 
 
-def _meant(rows: tuple[Row, ...], values: frozenset[Stated], low: str) -> Sequence[Row]:
+def meant_rows(rows: tuple[Row, ...], values: frozenset[Stated], low: str) -> Sequence[Row]:
     """The rows of one result that a statement is about: those whose code or name stands in it and in no other row,
     else those with a date or time that no other has, else those with all dates and times that are stated."""
     if len(rows) < 2:
@@ -298,10 +325,17 @@ def _meant(rows: tuple[Row, ...], values: frozenset[Stated], low: str) -> Sequen
     codes = frozenset(value for value in marks if value[0] == "code")
     return (
         [row for row in rows if _alone(codes & row.values, rows) or _named(row, rows, low)]
-        or [row for row in rows if _alone(marks & row.values, rows)]
         or [row for row in rows if marks and marks <= row.values]
+        or ([] if _one_moment(marks, rows) else None)
+        or [row for row in rows if _alone(marks & row.values, rows)]
         or rows
     )
+
+
+def _one_moment(marks: frozenset[Stated], rows: tuple[Row, ...]) -> bool:
+    """Whether one date and one time are stated, both from this list, which together stand in none of its rows."""
+    mine = [value for value in marks if any(value in row.values for row in rows)]
+    return sorted(kind for kind, _ in mine) == ["date", "time"]
 
 
 def _alone(marks: frozenset[Stated], rows: tuple[Row, ...]) -> bool:
@@ -335,9 +369,21 @@ def _stem(word: str) -> str:
     return word[:-1] if word.endswith("s") and len(word) > 3 else word
 
 
-def _row_words(row: Row) -> frozenset[str]:
-    words = " ".join([*row.columns, *row.names]).replace("_", " ")
-    return frozenset(_stem(word) for word in _WORD.findall(words.casefold()) if len(word) > 2)
+def _about(row: Row, column: str, value: Stated) -> frozenset[str]:
+    """Words that say what a cell is about: its column, the names in its row, and its own words."""
+    cell = row.columns[column]
+    words = " ".join([column, *row.names]).replace("_", " ")
+    found = frozenset(_stem(word) for word in _WORD.findall(words.casefold()) if len(word) > 2)
+    return found | near(cell, value, 6) if isinstance(cell, str) else found
+
+
+def _superseded(column: str, value: Stated, said: frozenset[Stated], single: Sequence[Row]) -> bool:
+    """Whether the one row of a new result has another value in this column, and that one is not said."""
+    for row in single:
+        cell = _cell(row.columns.get(column))
+        if cell and value not in cell and cell.isdisjoint(said):
+            return True
+    return False
 
 
 def _same_thing(row: Row, other: Row) -> bool:

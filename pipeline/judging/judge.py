@@ -9,11 +9,11 @@ from pipeline.judging.evidence import Evidence
 from pipeline.judging.facts import says_what_it_knows
 from pipeline.judging.hacks import hack_checks
 from pipeline.judging.verdict import aggregate
+from pipeline.judging.voting import unscored, vote
 from pipeline.records import (
     Check,
     Judge,
     Judgement,
-    ModelError,
     Owner,
     PolicyCheck,
     ReplyCheck,
@@ -35,6 +35,7 @@ async def judge(
     final: Snapshot | None,
     world: World | None,
     judges: Sequence[Judge] = (),
+    escalation: Judge | None = None,
 ) -> Judgement:
     """All verdicts on one trajectory, and the judgement they add up to.
 
@@ -67,9 +68,9 @@ async def judge(
             await host.close()
     failed = any(one.value is Value.FAIL and one.mandatory for one in verdicts)
     if open_checks and not failed:
-        verdicts.extend(await _ask(judges, task, trajectory, open_checks))
+        verdicts.extend(await vote(judges, escalation, task, trajectory, open_checks))
     elif open_checks:
-        verdicts.extend(_unasked(check, "a certain check has failed already") for check in open_checks)
+        verdicts.extend(unscored(check, "a certain check has failed already") for check in open_checks)
     return aggregate(trajectory.id, verdicts, task.rubric.threshold)
 
 
@@ -96,47 +97,4 @@ def _invariants(host: SqlHost) -> list[Verdict]:
 
 def _not_reached(check: Check, ended: Verdict) -> Verdict:
     """What an episode that others broke off never came to is nobody's failure."""
-    return _unasked(check, f"the episode was broken off: {ended.reason}").replace(owner=ended.owner)
-
-
-def _unasked(check: Check, reason: str) -> Verdict:
-    return Verdict(
-        check=check.name,
-        kind=check.kind,
-        value=Value.UNSCORED,
-        owner=Owner.JUDGE,
-        reason=reason,
-        mandatory=check.mandatory,
-        weight=check.weight,
-    )
-
-
-async def _ask(
-    judges: Sequence[Judge], task: Task, trajectory: Trajectory, checks: list[ReplyCheck | PolicyCheck]
-) -> list[Verdict]:
-    """The majority of the judges per criterion; abstentions do not vote, a tie is unscored."""
-    if not judges:
-        return [_unasked(check, "no judge is configured") for check in checks]
-    votes: dict[str, list[Verdict]] = {check.name: [] for check in checks}
-    for one in judges:
-        try:
-            answers = await one.judge(task, trajectory, checks)
-        except ModelError as error:
-            answers = [_unasked(check, error.what).replace(judge=one.name) for check in checks]
-        for answer in answers:
-            votes.get(answer.check, []).append(answer)
-    return [_majority(check, votes[check.name]) for check in checks]
-
-
-def _majority(check: ReplyCheck | PolicyCheck, votes: Sequence[Verdict]) -> Verdict:
-    voting = [vote for vote in votes if vote.value is not Value.UNSCORED]
-    passes = [vote for vote in voting if vote.value is Value.PASS]
-    if len(voting) == 0 or 2 * len(passes) == len(voting):
-        return _unasked(check, votes[0].reason if votes else "no judge answered")
-    chosen = passes if 2 * len(passes) > len(voting) else [v for v in voting if v.value is Value.FAIL]
-    first = chosen[0]
-    return first.replace(
-        judge="+".join(dict.fromkeys(vote.judge for vote in chosen)),
-        mandatory=check.mandatory,
-        weight=check.weight,
-    )
+    return unscored(check, f"the episode was broken off: {ended.reason}").replace(owner=ended.owner)

@@ -25,8 +25,8 @@ _STATED = re.compile(
     (?P<iso>\d{{4}}-\d{{2}}-\d{{2}})
     |(?P<clock>\b\d{{1,2}}:\d{{2}}(?::\d{{2}})?(?:\s?[ap]m\b)?)
     |(?P<hour>\b\d{{1,2}}\s?[ap]m\b)
-    |(?P<day_month>\b\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?(?:{_NAMES})\b(?:,?\s\d{{4}}\b)?)
-    |(?P<month_day>\b(?:{_NAMES})\.?\s(?:the\s)?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s\d{{4}}\b)?)
+    |(?P<day_month>\b\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?(?:{_NAMES})\b(?:,?\s(?:19|20)\d{{2}}\b(?![.,]\d))?)
+    |(?P<month_day>\b(?:{_NAMES})\.?\s(?:the\s)?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s(?:19|20)\d{{2}}\b(?![.,]\d))?)
     |(?P<code>\b(?:[a-z]+[-_]?\d|\d+[a-z])[a-z0-9_-]*)
     |(?P<number>\d+(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)
     """,
@@ -64,7 +64,7 @@ def _values(text: str) -> Iterator[Stated]:
             day = int(_DIGITS.search(raw)[0])  # type: ignore[index]
             month = next(_MONTH[word] for word in re.findall(r"[a-z]+", raw) if word in _MONTH)
             yield "date", f"{month:02d}-{day:02d}"
-            if raw[-4:].isdigit():
+            if raw[-4:].isdigit() and len(raw) > 8:
                 yield "year", float(raw[-4:])
 
 

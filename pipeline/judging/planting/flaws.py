@@ -162,7 +162,7 @@ async def _swapped_order(story: Story, rng: random.Random) -> Told | None:
     for call in _picked(story.landed, rng):
         pair = story.question(call)
         asked = story.trajectory.events[call.asked]
-        if pair is None or not _must_ask(story, call):
+        if pair is None or not _must_ask(story, call) or story.task.faults:
             continue
         script = without(story.script, asked)
         return await story.tell(replaced(script, pair[0], asked, pair[0]), "swapped_order")
