@@ -131,7 +131,7 @@ def container_config(image: str, limits: SandboxSection, labels: Mapping[str, st
         "Image": image,
         "User": "1000:1000",
         "WorkingDir": WORK,
-        "Entrypoint": ["python3", "-I", "-c", BOOT],
+        "Entrypoint": ["python3", "-I", "-S", "-c", BOOT],
         "Cmd": [],
         "Env": [
             "HOME=/tmp",
@@ -354,11 +354,11 @@ class Sandbox:
             # The command could not be started at all: a missing program, or no process left to start it.
             note = Output(head=f"{shlex.join(argv[:1])}: {error}\n".encode())
             return ExecResult(127, stderr=note, seconds=time.monotonic() - started)
-        size, half, cut = header["out"]
+        (size, cut), (_, err_cut), half = header["out"], header["err"], header["half"]
         return ExecResult(
             exit_code=header["exit"],
             stdout=_output(body[:size], half, cut),
-            stderr=_output(body[size:], *header["err"][1:]),
+            stderr=_output(body[size:], half, err_cut),
             signal=header["signal"],
             timed_out=header["timed_out"],
             oom=header["oom"],

@@ -34,16 +34,12 @@ SAMPLE = 16
 """One task in so many is also run test by test without any suspicion."""
 ALONE = 12
 """Tests of one task that are run alone, at most."""
-CANARY = """import pytest
-
-
-def test_equal_{name}():
-    assert [1, {{"a": 2}}] == [1, {{"a": 3}}], "a canary has to fail"
+CANARY = """def test_equal_{name}():
+    assert 1 == 2
 
 
 def test_raise_{name}():
-    with pytest.raises(KeyError):
-        raise ValueError("a canary has to fail")
+    raise ValueError("a canary has to fail")
 """
 
 

@@ -9,13 +9,10 @@ holds one JSON line per test, `{"id", "outcome"}`, and ends with `{"done": exit 
 
 from __future__ import annotations
 
-import difflib  # noqa: F401 - loaded now so that no file of the repository can take its place
 import json
 import os
-import pprint  # noqa: F401
 import random
 import sys
-import traceback  # noqa: F401
 from typing import Any
 
 import pytest

@@ -37,7 +37,7 @@ TASK = CodeTask(
     gold={"double.py": "def double(x):\n    return x * 2\n"},
     fail_to_pass=("tests/test_double.py::test_small", "tests/test_double.py::test_text"),
     pass_to_pass=("tests/test_double.py::test_zero",),
-    timeout=6,
+    timeout=30,
 )
 WRONG = "def double(x):\n    return x\n"
 RIGHT = "def double(x):\n    return x * 2\n"
@@ -139,13 +139,14 @@ CASES: dict[str, tuple[dict[str, str], set[RunStatus]]] = {
     "kills its parent": ({"double.py": "import os\nos.kill(os.getppid(), 9)\n"}, {RunStatus.FAILED}),
     "signals process 1": ({"double.py": RIGHT + "import os\nfor s in (9, 15, 19): os.kill(1, s)\n"}, {RunStatus.PASSED, RunStatus.FAILED}),
 }  # fmt: skip
+ENDLESS = {"sleeps", "busy", "fork bomb"}
 MARKED = {"equals everything", "patched runner", "patched calls", "forged lines", "kills everything"}
 
 
 @pytest.mark.parametrize("name", CASES)
 async def test_a_hostile_solution_gets_its_own_status(pool: Pool, name: str) -> None:
     files, expected = CASES[name]
-    report = await grade(pool, TASK, files)
+    report = await grade(pool, TASK.replace(timeout=5) if name in ENDLESS else TASK, files)
     assert report.status in expected, (report.status, report.reason, report.output[-2000:])
     assert len(report.output) < 600_000
     if name in MARKED:
