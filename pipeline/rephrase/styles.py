@@ -54,7 +54,11 @@ STYLES: dict[str, Style] = {
 def fitting(document: Document, target_language: str = "en") -> list[str]:
     """Names of the styles for the document's kind; translation only for documents in another language."""
     foreign = document.language != target_language
-    return [style.name for style in STYLES.values() if document.kind in style.kinds and (foreign or not style.translates)]
+    return [
+        style.name
+        for style in STYLES.values()
+        if document.kind in style.kinds and (foreign or not style.translates)
+    ]
 
 
 def choose(

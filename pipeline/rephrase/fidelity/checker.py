@@ -18,7 +18,9 @@ from pipeline.rephrase.fidelity.polarity import compare_negation
 from pipeline.rephrase.fidelity.wording import compare_wording
 from pipeline.rephrase.styles import STYLES
 
-SOFT = frozenset({"swap", "lost_sentence", "invented_sentence", "list", "modality", "condition", "quantifier"})
+SOFT = frozenset(
+    {"swap", "lost_sentence", "invented_sentence", "list", "modality", "condition", "quantifier"}
+)
 """Kinds of findings that rules may get wrong on a free paraphrase, and that a model may overrule."""
 _ALL_LAYERS = ("rules", "embeddings")
 
@@ -106,7 +108,9 @@ class LayeredChecker:
     finding (a number, a name, a formula …) stands whatever the model says.
     """
 
-    def __init__(self, rules: Checker, model: Checker, *, ask: Literal["disagreement", "always"] = "disagreement") -> None:
+    def __init__(
+        self, rules: Checker, model: Checker, *, ask: Literal["disagreement", "always"] = "disagreement"
+    ) -> None:
         self._rules, self._model, self._ask = rules, model, ask
         self.name = f"{rules.name}+{model.name}"
 
@@ -118,7 +122,10 @@ class LayeredChecker:
             return first
         second = await self._model.check(source, rewrite, style=style, kind=kind)
         if second.verdict == "undecided":
-            return first.replace(verdict="undecided" if not failed else "unfaithful", checker=f"{first.checker}+{second.checker}")
+            return first.replace(
+                verdict="undecided" if not failed else "unfaithful",
+                checker=f"{first.checker}+{second.checker}",
+            )
         faithful = second.verdict == "faithful"
         own = [item.replace(severity="warn") if faithful else item for item in first.findings]
         return first.replace(

@@ -65,7 +65,7 @@ def _shares(one: Analysis, other: Analysis) -> list[Said]:
         tokens = tokens_of(one, unit)
         stems = {token.stem for token in tokens if token.stem}
         formulas = sum(formula.sentence in unit for formula in one.formulas)
-        if len(stems) < _FEWEST or formulas > len(stems):
+        if len(stems) < _FEWEST + 3 * bool(formulas):
             continue
         kept = max(sum(has(stem, pool) for stem in stems) for pool in pools)
         found.append(Said(unit, kept / len(stems)))

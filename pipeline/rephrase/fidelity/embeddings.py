@@ -41,7 +41,9 @@ def _weighed(finding: Finding, other: Analysis) -> Finding:
     span = finding.source or finding.rewrite
     if finding.kind not in _WEIGHED or span is None:
         return finding
-    texts = [other.text[other.sentences[unit[0]].start : other.sentences[unit[-1]].end] for unit in units(other)]
+    texts = [
+        other.text[other.sentences[unit[0]].start : other.sentences[unit[-1]].end] for unit in units(other)
+    ]
     if not texts or _nearest(span.text, texts) < _ALIKE:
         return finding
     return finding.replace(severity="warn")

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 _DROP = re.compile(
-    r"\\(?:left|right|big|Big|bigl|bigr|Bigl|Bigr|displaystyle|textstyle|,|;|!|:|quad|qquad|limits)(?![a-zA-Z])|\\ |~|\s+"
+    r"\\(?:left|right|big|Big|bigl|bigr|Bigl|Bigr|displaystyle|textstyle|quad|qquad|limits)(?![a-zA-Z])|\\[,;!: ]|~|\s+"
 )
 _ALIKE = (
     ("\\dfrac", "\\frac"),
@@ -79,6 +79,7 @@ def tidy(body: str) -> str:
     body = _DROP.sub(" ", body)
     body = re.sub(r"(\\[a-zA-Z]+) (?=[a-zA-Z])", "\\1\0", body)
     body = body.replace(" ", "").replace("\0", " ").rstrip(".,;:")
+    body = re.sub(r"(?<=\d):(?=\d)", "/", body)
     body = re.sub(r"\\frac(\d)(\d)", r"\\frac{\1}{\2}", body)
     body = re.sub(r"\\sqrt(\w)", r"\\sqrt{\1}", body)
     return re.sub(r"([_^])\{(\w)\}", r"\1\2", body)

@@ -95,17 +95,17 @@ NEGATIVE_WORDS: dict[str, frozenset[str]] = {
         (
             "lack lacks lacked refuse fail fails failed unable unknown impossible absent absence avoid prevent stop cease "
             "rarely seldom hardly few unless except false free exclude deny invalid undefined neither lost "
-            "unlike otherwise against forbidden forbid prohibited prohibit banned ban unaware nor"
+            "unlike otherwise less first against forbidden forbid prohibited prohibit banned ban unaware nor"
         ).split()
     ),
     "de": frozenset(
         (
             "fehlen fehlt mangeln verweigern unmöglich unbekannt selten kaum außer ausgenommen falsch verhindern vermeiden "
-            "aufhören meiden gegen verboten verbieten untersagt gleich frei zu geschlossen statt ohne abhalten"
+            "aufhören meiden weniger erste ersten erster erstes gegen verboten verbieten untersagt gleich frei zu geschlossen statt ohne abhalten"
         ).split()
     ),
     "fr": frozenset(
-        "manquer refuser impossible inconnu rarement sauf faux empêcher éviter cesser inutilisable gratuit excepté moins perdre interdit contre interdire".split()
+        "manquer refuser impossible inconnu rarement sauf faux empêcher éviter cesser inutilisable gratuit excepté moins premier première perdre interdit contre interdire".split()
     ),
     "es": frozenset(
         "faltar carecer imposible desconocido rara salvo falso evitar impedir dejar gratis".split()

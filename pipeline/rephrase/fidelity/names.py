@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+import simplemma
+
 from pipeline.records import Finding, Span
 from pipeline.rephrase.fidelity.analysis import Analysis, Token
 from pipeline.rephrase.fidelity.figures import Compared
@@ -76,8 +78,6 @@ def names(analysis: Analysis) -> list[Name]:
 
 def _common(name: Name, lower: set[str], analysis: Analysis) -> bool:
     """Whether a single capitalized word at the start of a sentence is an ordinary word."""
-    import simplemma
-
     if len(name.words) > 1:
         return False
     word = name.words[0]
@@ -121,6 +121,11 @@ def _in_sentence(tokens: list[Token], analysis: Analysis) -> Iterator[Name]:
             certain = not opens or (len(kept) > 1 and analysis.language != "de") or _sure(tokens[at])
             yield Name(kept, tokens[at].start, tokens[stop - 1].end, tokens[at].sentence, certain)
         at = max(stop, at + 1)
+
+
+def _word(word: str, language: str) -> bool:
+    """Whether the dictionary knows the word in small letters."""
+    return language != "de" and bool(simplemma.is_known(word, lang=language if language != "zh" else "en"))
 
 
 def _openers(language: str) -> frozenset[str]:

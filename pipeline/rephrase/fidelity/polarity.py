@@ -27,16 +27,31 @@ def compare_negation(source: Analysis, rewrite: Analysis, groups: list[Group]) -
     for group in groups:
         a, b = tokens_of(source, group.source), tokens_of(rewrite, group.rewrite)
         before = len(found)
-        for token in _undenied(a, b, source.language, rewrite.language):
-            severe = same_place(source, token.start, token.end, token.sentence, b)
+        lost = list(_undenied(a, b, source.language, rewrite.language))
+        for token in lost:
+            severe = len(lost) % 2 == 1 and same_place(source, token.start, token.end, token.sentence, b)
+            severe = severe and not _until(source, token, b)
             found.append(_finding("lost", token, rewrite, group.rewrite, severe=severe))
-        for token in _undenied(b, a, rewrite.language, source.language):
-            if not _asks(rewrite, token):
-                severe = same_place(rewrite, token.start, token.end, token.sentence, a)
-                found.append(_finding("added", token, source, group.source, severe=severe))
+        added = [
+            token for token in _undenied(b, a, rewrite.language, source.language) if not _asks(rewrite, token)
+        ]
+        for token in added:
+            severe = len(added) % 2 == 1 and same_place(rewrite, token.start, token.end, token.sentence, a)
+            severe = severe and not _until(rewrite, token, a)
+            found.append(_finding("added", token, source, group.source, severe=severe))
         if len(found) == before and not even:
             found.extend(_parity(source, rewrite, group, a, b))
     return found
+
+
+_ONLY = frozenset("only nur erst seulement solo sólo".split())
+_BEFORE = frozenset("before until bis bevor vor avant antes hasta".split())
+
+
+def _until(analysis: Analysis, negator: Token, others: list[Token]) -> bool:
+    """`not before 1940` is `only in 1940`."""
+    sentence = analysis.by_sentence[negator.sentence]
+    return any(token.lower in _BEFORE for token in sentence) and any(token.lower in _ONLY for token in others)
 
 
 def _count(analysis: Analysis) -> int:

@@ -263,7 +263,10 @@ def _ordinal(tokens: list[Token], at: int, analysis: Analysis) -> Read | None:
                 return None
             if _is_fraction(tokens, at, language):
                 return None
-            return Quantity("ordinal", value, token.start, token.end, token.sentence), at + 1
+            weak = (
+                value == 2 and at > 0 and tokens[at - 1].lower in numerals.ONES
+            )  # `a second one` is another one
+            return Quantity("ordinal", value, token.start, token.end, token.sentence, weak=weak), at + 1
         for stem, value in _COMPOUND_ORDINALS.items():
             if language == "de" and token.lower.startswith(stem) and len(token.lower) > len(stem) + 3:
                 return Quantity("ordinal", value, token.start, token.end, token.sentence), at + 1
@@ -362,6 +365,8 @@ def _number(tokens: list[Token], at: int, analysis: Analysis) -> Read | None:
     if weak and unit is None:
         return None
     era = tokens[stop].text.lower() if stop < len(tokens) else ""
+    if era == "minus" and unit is not None:
+        value, stop = -value, stop + 1
     if era in ("bc", "bce") or (era == "v" and language == "de"):
         value, stop = -abs(value), stop + 1
     elif before and before.text.lower() == "ad":

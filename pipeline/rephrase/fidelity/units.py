@@ -110,6 +110,13 @@ _TABLE: dict[str, dict[float, str]] = {
         1e9: "gb gigabyte gigabytes",
         1e12: "tb terabyte terabytes",
     },
+    "bits": {
+        1.0: "bit bits",
+        1e6: "megabit megabits mbit",
+        1e9: "gigabit gigabits gbit",
+        1e12: "terabit terabits tbit",
+    },
+    "clock": {1.0: "uhr"},
     "speed": {0.27778: "km/h kmh kph", 1.0: "m/s", 0.44704: "mph"},
 }
 

@@ -139,12 +139,22 @@ def _quantifiers(
                 )
 
 
+def _denied(analysis: Analysis, cue: Cue) -> bool:
+    """Whether a modal word is denied: `must not` forbids as `may not` does."""
+    near = [token for token in analysis.by_sentence[cue.sentence] if -25 < token.start - cue.start < 25]
+    return any(token.lower in NEGATORS[analysis.language] for token in near)
+
+
 def _modality(
     source: Analysis, rewrite: Analysis, group: Group, a: list[Cue], b: list[Cue]
 ) -> Iterator[Finding]:
     mine = {name: [cue for cue in a if cue.name == name] for name in ("may", "can", "must", "should")}
     yours = {name: [cue for cue in b if cue.name == name] for name in ("may", "can", "must", "should")}
     weak_mine, weak_yours = mine["may"] + mine["can"], yours["may"] + yours["can"]
+    if any(_denied(source, cue) for cue in mine["must"] + mine["may"]) or any(
+        _denied(rewrite, cue) for cue in yours["must"] + yours["may"] + yours["can"]
+    ):
+        return
     if (
         mine["must"]
         and not yours["must"]
