@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from pipeline.records import Json, World
-from pipeline.worlds.sql import runtime
+from pipeline.worlds.sql import quoted, runtime
 
 _PERSONAL = re.compile(r"phone|mobile|e_?mail|born|birth")
 _PEOPLE = re.compile(
@@ -48,7 +48,7 @@ def _persons(world_id: str) -> Persons:
         connection.deserialize(image.data)
         rows = {
             name: connection.execute(
-                f"select {', '.join(map(_quoted, table.columns))} from {_quoted(name)}"
+                f"select {', '.join(map(quoted, table.columns))} from {quoted(name)}"
             ).fetchall()
             for name, table in image.tables.items()
         }
@@ -74,19 +74,15 @@ def persons(world: World) -> Persons:
         del _WORLDS[world.id]
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _parents(connection: sqlite3.Connection, table: str) -> list[tuple[str, str, str]]:
     """(column, table, its column) of each foreign key of one column."""
-    keys = connection.execute(f"pragma foreign_key_list({_quoted(table)})").fetchall()
+    keys = connection.execute(f"pragma foreign_key_list({quoted(table)})").fetchall()
     found = []
     for number, _, parent, column, target, *_ in keys:
         if sum(other[0] == number for other in keys) > 1:
             continue
         if target is None:
-            info = connection.execute(f"pragma table_info({_quoted(parent)})").fetchall()
+            info = connection.execute(f"pragma table_info({quoted(parent)})").fetchall()
             target = next(row[1] for row in info if row[5])
         found.append((column, parent, target))
     return found

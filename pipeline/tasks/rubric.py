@@ -19,7 +19,7 @@ from pipeline.records import (
     World,
 )
 from pipeline.tasks.values import written
-from pipeline.worlds.sql import RowChange, SqlWorld
+from pipeline.worlds.sql import RowChange, SqlWorld, quoted
 
 
 def build_rubric(
@@ -75,13 +75,18 @@ def _state_checks(live: SqlWorld, changes: Sequence[RowChange]) -> Iterable[Chec
         table = live.runtime.image.tables[change.table]
         name = f"{change.table} {change.key}" if change.old else f"new row in {change.table} ({number})"
         if change.new is None:
-            key = " and ".join(f"{table.columns[i]} = {literal((change.old or ())[i])}" for i in table.key)
+            key = " and ".join(
+                f"{quoted(table.columns[i])} = {literal((change.old or ())[i])}" for i in table.key
+            )
             yield StateCheck(
-                name=f"{name} is gone", sql=f"select not exists(select 1 from {change.table} where {key})"
+                name=f"{name} is gone",
+                sql=f"select not exists(select 1 from {quoted(change.table)} where {key})",
             )
         else:
             wanted = _wanted(live, change, table.columns, table.key)
-            yield StateCheck(name=name, sql=f"select exists(select 1 from {change.table} where {wanted})")
+            yield StateCheck(
+                name=name, sql=f"select exists(select 1 from {quoted(change.table)} where {wanted})"
+            )
         if change.old is None:
             inserts[change.table] = inserts.get(change.table, 0) + 1
         else:
@@ -109,7 +114,8 @@ def _wanted(live: SqlWorld, change: RowChange, columns: Sequence[str], key: Sequ
             continue
         if isinstance(value, str) and (value.startswith(live.clock[:16]) or generated(value)):
             continue
-        parts.append(f"{column} is null" if value is None else f"{column} = {literal(value)}")
+        name = quoted(column)
+        parts.append(f"{name} is null" if value is None else f"{name} = {literal(value)}")
     return " and ".join(parts) or "1"
 
 

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 
 from pipeline.records import Call, Failure, Json, Snapshot, ToolSpec, World, WorldError
 from pipeline.worlds.host import Ability, CallResult
-from pipeline.worlds.sql.guard import LOG_TABLE, Guard, Limits, check_statement, install_dates
-from pipeline.worlds.sql.image import MODULUS, Image, Row, build_image, row_hash
-from pipeline.worlds.sql.program import Compiled, compile_tool
+from pipeline.worlds.sql.functions import install_functions
+from pipeline.worlds.sql.guard import Guard, Limits, check_statement
+from pipeline.worlds.sql.image import Image, build_image
+from pipeline.worlds.sql.ledger import Key, Ledger, Note, RowChange, changed_columns, improper, same, size_of
+from pipeline.worlds.sql.program import Compiled, compile_tool, prove_tools
+from pipeline.worlds.sql.schema import LOG_TABLE, Row, quoted
 
-Key = tuple[str, str]
-"""A row's identity: table and primary key, parts joined by `|`."""
 FIRST_ID = 9001
+_UNDOABLE = 400
+"""So many changed rows are put back one by one; more are put back by loading the seed anew, after which every
+statement has to be prepared again."""
+_BATCH = 500
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,9 @@ class Runtime:
 def _runtime(world_id: str, limits: Limits) -> Runtime:
     world = _WORLDS[world_id]
     tools = {tool.name: compile_tool(tool, world.name) for tool in world.tools}
-    return Runtime(world, build_image(world, limits), tools, limits)
+    image = build_image(world, limits)
+    prove_tools(tools.values(), image, world, limits)
+    return Runtime(world, image, tools, limits)
 
 
 _WORLDS: dict[str, World] = {}
@@ -48,16 +54,6 @@ def runtime(world: World, limits: Limits | None = None) -> Runtime:
         return _runtime(world.id, limits or Limits())
     finally:
         del _WORLDS[world.id]
-
-
-@dataclass(frozen=True, slots=True)
-class RowChange:
-    """One row before and after; None where it does not exist."""
-
-    table: str
-    key: str
-    old: Row | None
-    new: Row | None
 
 
 class SqlWorld:
@@ -76,43 +72,51 @@ class SqlWorld:
         self._connection = sqlite3.connect(
             ":memory:", isolation_level=None, cached_statements=1024, check_same_thread=False
         )
-        install_dates(self._connection, lambda: self.clock)
+        install_functions(self._connection, lambda: self.clock)
         self._guard = Guard(self._connection, self.runtime.limits)
         self._guard.tables = frozenset(self.runtime.image.tables)
+        self._guard.views = self.runtime.image.views
+        self._guard.mode = "program"
         self._execute = self._connection.execute
-        with self._guard.as_("engine"):
+        self._ledger = Ledger(self.runtime.image)
+        with self._guard.call("engine"):
             self._execute("create temp table changes(tbl text, key text, op text, col text, old, new)")
         self._load()
 
     # ---- state ------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        self._guard.mode = "engine"
-        self._connection.deserialize(self.runtime.image.data)
-        self._guard.mode = "program"
-        self._state = self.runtime.image.state
-        self._changed: dict[Key, tuple[Row | None, Row | None]] = {}
+        """The seed, byte by byte."""
+        with self._guard.call("engine"):
+            self._connection.deserialize(self.runtime.image.data)
+            size = self._execute("pragma page_size").fetchone()[0]
+            self._execute(f"pragma max_page_count={self.runtime.limits.database_bytes // size}")
+        self._ledger.clear()
+        self._total = self._connection.total_changes
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
         self._counter = FIRST_ID
         self._grown = 0
         self.clock = self.world.clock
         self._ref = ""
-        self._total = self._connection.total_changes
 
     def reset(self) -> None:
         """Back to the seed state."""
-        if self._changed or self._counter != FIRST_ID or self.clock != self.world.clock:
+        if self._ledger.rows and not self._become({}):
             self._load()
+        self._begin_anew()
 
     @property
     def state(self) -> str:
         """Canonical hash of all counted rows."""
-        return f"{self._state:032x}"
+        return f"{self._ledger.state:032x}"
 
     @property
     def ref(self) -> str:
         """Content address of rows, clock and id counter together."""
         if not self._ref:
-            text = f"{self.world.id}|{self._state:032x}|{self.clock}|{self._counter}"
+            text = f"{self.world.id}|{self.state}|{self.clock}|{self._counter}"
             self._ref = "snap_" + hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
         return self._ref
 
@@ -124,7 +128,7 @@ class SqlWorld:
 
     def snapshot(self) -> Snapshot:
         """The state as the difference to the seed."""
-        rows = tuple([table, key, new] for (table, key), (_, new) in sorted(self._changed.items()))
+        rows = tuple([table, key, new] for (table, key), (_, new) in sorted(self._ledger.rows.items()))
         return Snapshot(
             ref=self.ref,
             state=self.state,
@@ -141,83 +145,114 @@ class SqlWorld:
                 f"A snapshot of world {snapshot.world} cannot be restored in {self.world.name} ({self.world.id}).",
                 way_out="Use the tool repository of the run that made it.",
             )
-        self.reset()
-        if snapshot.rows:
-            self._guard.refill()
-            with self._guard.as_("engine"):
-                self._overwrite(snapshot.rows)
+        wanted = {(table, key): tuple(row) if row is not None else None for table, key, row in snapshot.rows}
+        if not self._become(wanted):
+            self._load()
+            self._overwrite(wanted)
+        self._begin_anew()
         self.clock = snapshot.clock
         self._counter = snapshot.counter
-        self._ref = ""
         if self.state != snapshot.state:
             raise WorldError(f"Snapshot {snapshot.ref} does not restore to its state hash.")
 
-    def _overwrite(self, rows: Iterable[Json]) -> None:
-        """Puts rows in place of those with the same keys; foreign keys rest, since any order must do."""
+    def _become(self, wanted: Mapping[Key, Row | None]) -> bool:
+        """Turns the present rows into the seed's with those of `wanted` in place, in an order that foreign keys like:
+        new rows of parents first, old rows of children first. False when that does not work out; then the rows may be
+        in between, and only `_load` helps."""
+        seed = {key: old for key, (old, _) in self._ledger.rows.items() if key not in wanted}
+        present = {key: new for key, (_, new) in self._ledger.rows.items()}
+        targets = {**seed, **wanted}
+        if len(targets) > _UNDOABLE:
+            return False
         tables = self.runtime.image.tables
-        self._execute("pragma foreign_keys=off")
-        self._execute("begin")
-        for name, key, _ in rows:
-            table = tables[name]
-            where = "||'|'||".join(table.columns[i] for i in table.key)
-            self._execute(f"delete from {name} where {where}||''=?", (key,))
-        for name, _, row in rows:
-            if row is not None:
-                columns = [*tables[name].columns, "rowid"] if tables[name].rowid else tables[name].columns
-                marks = ",".join("?" * len(row))
-                self._execute(f"insert into {name}({','.join(columns)}) values ({marks})", row)
-        noted = self._take_log()
-        self._execute("commit")
-        self._execute("pragma foreign_keys=on")
-        self._absorb(noted)
+        order = sorted(targets, key=lambda key: (tables[key[0]].rank, key))
+        self._guard.refill()
+        try:
+            with self._guard.as_("engine"):
+                self._execute("begin")
+                for key in order:
+                    if targets[key] is not None and not same(present.get(key), targets[key]):
+                        self._put(key, targets[key] or ())
+                for key in reversed(order):
+                    if targets[key] is None:
+                        self._drop(key)
+                notes = self._take_log()
+                self._execute("commit")
+        except (sqlite3.Error, MemoryError, _TooMuch):
+            self._rollback()
+            return False
+        self._book(notes)
+        rows = self._ledger.rows
+        return len(rows) == len(wanted) and all(
+            key in rows and same(rows[key][1], row) for key, row in wanted.items()
+        )
+
+    def _put(self, key: Key, row: Row) -> None:
+        """A row as it shall be, in place of the one with its key."""
+        table = self.runtime.image.tables[key[0]]
+        parts = [row[i] for i in table.key]
+        marks = ",".join(f"{name}=?" for name in table.stored)
+        done = self._execute(f"update {quoted(table.name)} set {marks} where {table.where}", [*row, *parts])
+        if done.rowcount == 0:
+            self._insert(key[0], row)
+
+    def _insert(self, name: str, row: Row) -> None:
+        table = self.runtime.image.tables[name]
+        marks = ",".join("?" * len(row))
+        self._execute(f"insert into {quoted(name)}({','.join(table.stored)}) values ({marks})", row)
+
+    def _drop(self, key: Key) -> None:
+        table = self.runtime.image.tables[key[0]]
+        self._execute(f"delete from {quoted(table.name)} where {table.where}", table.key_parts(key[1]))
+
+    def _overwrite(self, wanted: Mapping[Key, Row | None]) -> None:
+        """Puts rows in place of the seed's with the same keys; foreign keys rest, since any order must do."""
+        with self._guard.call("engine"):
+            self._execute("pragma foreign_keys=off")
+            self._execute("begin")
+            for key in wanted:
+                self._drop(key)
+            for key, row in wanted.items():
+                if row is not None:
+                    self._insert(key[0], row)
+            notes = self._take_log()
+            self._execute("commit")
+            self._execute("pragma foreign_keys=on")
+        self._book(notes)
 
     def changes(self) -> list[RowChange]:
         """All rows that differ from the seed, in order of table and key."""
-        return [RowChange(table, key, old, new) for (table, key), (old, new) in sorted(self._changed.items())]
+        return self._ledger.changes()
 
-    def _take_log(self) -> list[tuple[str, str | None, str | None]]:
+    def _take_log(self) -> list[Note]:
         """What the triggers noted in this transaction, taken out of the world.
 
-        Raises _TooMuch when the episode has written more than it may.
+        Raises _TooMuch when the episode has written more than it may, ValueError for values no JSON can hold.
         """
         if self._connection.total_changes == self._total:
             return []
+        notes: list[Note] = []
         with self._guard.as_("engine"):
-            noted = self._execute(f"select tbl, old, new from {LOG_TABLE}").fetchall()
+            cursor = self._execute(f"select * from {LOG_TABLE}")
+            while batch := cursor.fetchmany(_BATCH):
+                self._grown += size_of(batch)
+                if self._grown > self.runtime.limits.growth_bytes:
+                    raise _TooMuch(
+                        f"the episode has written more than {self.runtime.limits.growth_bytes} bytes"
+                    )
+                notes.extend(batch)
             self._execute(f"delete from {LOG_TABLE}")
-        grown = self._grown + sum(len(new or "") for _, _, new in noted)
-        if grown > self.runtime.limits.growth_bytes:
-            raise _TooMuch(f"the episode has written more than {self.runtime.limits.growth_bytes} bytes")
-        self._grown = grown
-        return noted
+        problem = improper(notes)
+        if problem is not None:
+            raise ValueError(problem)
+        return notes
 
-    def _absorb(self, noted: list[tuple[str, str | None, str | None]]) -> bool:
-        """Brings hash and difference up to date after a commit. True if a counted row changed."""
+    def _book(self, notes: Sequence[Note]) -> None:
+        """Brings hash and difference up to date after a commit."""
         self._total = self._connection.total_changes
-        if not noted:
-            return False
-        before = self._state
-        for name, old_text, new_text in noted:
-            table = self.runtime.image.tables[name]
-            for text, sign in ((old_text, -1), (new_text, 1)):
-                if text is None:
-                    continue
-                row = tuple(json.loads(text))
-                key = _key(table.key, row)
-                self._note(name, key, *((row, None) if sign < 0 else (None, row)))
-                if table.counted:
-                    self._state += sign * row_hash(name, row[:-1] if table.rowid else row)
-        self._state %= MODULUS
-        self._ref = ""
-        return self._state != before
-
-    def _note(self, table: str, key: str, old: Row | None, new: Row | None) -> None:
-        """One row went (`old`) or came (`new`)."""
-        first, _ = self._changed.get((table, key), (old, None))
-        if first == new:
-            self._changed.pop((table, key), None)
-        else:
-            self._changed[(table, key)] = (first, new)
+        if notes:
+            self._ledger.book(notes)
+            self._ref = ""
 
     # ---- calls ------------------------------------------------------------------------------------------
 
@@ -238,6 +273,7 @@ class SqlWorld:
 
     def _run(self, tool: Compiled, bound: dict[str, Json], before: str) -> CallResult:
         execute = self._execute
+        grown = self._grown
         self._guard.refill()
         try:
             if tool.writes:
@@ -253,29 +289,24 @@ class SqlWorld:
             value = self._result(tool, execute(tool.result, bound))
             if not tool.writes:
                 return CallResult(True, value, None, before, before)
-            noted = self._take_log()
+            notes = self._take_log()
             execute("commit")
-        except (sqlite3.Error, MemoryError, OverflowError, ValueError, _TooMuch) as error:
+        except _FAILURES as error:
             self._rollback()
+            self._grown = grown
             return _refusal(*_classify(error), before)
-        self._absorb(noted)
-        if noted and tool.uses_new_id:
+        self._book(notes)
+        if notes and tool.uses_new_id:
             self._counter += 1
             self._ref = ""
         return CallResult(True, value, None, before, self.ref)
 
     def _result(self, tool: Compiled, cursor: sqlite3.Cursor) -> Json:
-        names = [column[0] for column in cursor.description]
         limit = self.runtime.limits.rows
         rows = cursor.fetchmany(limit + 1) if tool.many else cursor.fetchmany(1)
         if len(rows) > limit:
             raise _TooMuch(f"the result has more than {limit} rows")
-        objects = [dict(zip(names, row, strict=True)) for row in rows]
-        if tool.coercions:
-            for item in objects:
-                for name, coerce in tool.coercions.items():
-                    if item.get(name) is not None:
-                        item[name] = coerce(item[name])
+        objects = tool.objects(rows, [column[0] for column in cursor.description])
         if tool.many:
             return objects
         if not objects:
@@ -295,14 +326,14 @@ class SqlWorld:
             try:
                 self._execute("begin")
                 self._execute(statement, {"now": self.clock})
-                noted = self._take_log()
+                notes = self._take_log()
                 self._execute("commit")
-            except (sqlite3.Error, MemoryError, _TooMuch) as error:
+            except _FAILURES as error:
                 self._rollback()
                 raise WorldError(
                     f"World {self.world.name}: initial statement fails: {error}: {statement}"
                 ) from error
-            self._absorb(noted)
+            self._book(notes)
 
     # ---- questions about the state ----------------------------------------------------------------------
 
@@ -314,13 +345,12 @@ class SqlWorld:
         Raises WorldError when the query is broken or reaches outside the world.
         """
         check_statement(sql, writes=False, where=f"World {self.world.name}, query")
-        self._guard.refill()
         try:
-            with self._guard.as_("check"):
-                cursor = self._execute(sql, {"now": self.clock, **(parameters or {})})
+            with self._guard.call("check"):  # the comment keeps the driver from reusing a program's statement
+                cursor = self._execute(f"/* check */ {sql}", {"now": self.clock, **(parameters or {})})
                 names = [column[0] for column in cursor.description]
                 return [dict(zip(names, row, strict=True)) for row in cursor.fetchmany(limit)]
-        except (sqlite3.Error, MemoryError) as error:
+        except _FAILURES as error:
             raise WorldError(f"World {self.world.name}: the query fails: {error}: {sql}") from error
 
     def holds(self, sql: str) -> bool:
@@ -334,11 +364,11 @@ class SqlWorld:
 
     def list_changes(self, since: Iterable[RowChange] = ()) -> None:
         """Fills the table `changes` that checks may read: the rows changed after the state described by `since`."""
-        with self._guard.as_("engine"):
+        with self._guard.call("engine"):
             self._execute("delete from temp.changes")
             self._connection.executemany(
                 "insert into temp.changes values (?,?,?,?,?,?)",
-                _columns(self.changes(), list(since), self.runtime.image),
+                changed_columns(self.changes(), list(since), self.runtime.image.tables),
             )
         self._total = self._connection.total_changes
 
@@ -359,8 +389,8 @@ class _TooMuch(Exception):
     """A result or a change is larger than it may be."""
 
 
-def _key(positions: tuple[int, ...], row: Row) -> str:
-    return "|".join(str(row[i]) for i in positions)
+_FAILURES = (sqlite3.Error, MemoryError, OverflowError, ValueError, TypeError, RecursionError, _TooMuch)
+"""What a program can raise; `_classify` says what it means."""
 
 
 def _refusal(code: Failure, message: str, ref: str) -> CallResult:
@@ -376,21 +406,3 @@ def _classify(error: Exception) -> tuple[Failure, str]:
     if isinstance(error, MemoryError | OverflowError | _TooMuch) or any(word in text for word in limits):
         return Failure.LIMIT_EXCEEDED, f"The call was stopped: {text or 'out of memory'}."
     return Failure.TOOL_DEFECT, f"The tool is broken: {text}."
-
-
-def _columns(now: list[RowChange], since: list[RowChange], image: Image) -> list[tuple[Json, ...]]:
-    start = {(one.table, one.key): one.new for one in since}
-    seed = {(one.table, one.key): one.old for one in [*since, *now]}
-    end = {(one.table, one.key): one.new for one in now}
-    rows: list[tuple[Json, ...]] = []
-    for table, key in sorted(start.keys() | end.keys()):
-        base = seed[(table, key)]
-        old, new = start.get((table, key), base), end.get((table, key), base)
-        if old == new:
-            continue
-        op = "insert" if old is None else "delete" if new is None else "update"
-        for index, column in enumerate(image.tables[table].columns):
-            before, after = (old[index] if old else None), (new[index] if new else None)
-            if op != "update" or before != after:
-                rows.append((table, key, op, column, before, after))
-    return rows

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterator
+import time
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from typing import Literal
 
 from pipeline.records import WorldError
+from pipeline.worlds.sql.schema import LOG_TABLE, TRIGGER_PREFIX
 
-LOG_TABLE = "_log"
-"""Where the engine's triggers note changed rows; programs can neither read nor write it."""
-TRIGGER_PREFIX = "_log_"
+Mode = Literal["schema", "build", "read", "program", "check", "engine"]
 
 _ALLOWED_FUNCTIONS = frozenset(
     """
     abs ceil ceiling floor trunc mod pow power sqrt exp ln log log2 log10 sign pi radians degrees sin cos tan
-    asin acos atan atan2 char coalesce concat concat_ws format glob hex unhex iif if ifnull instr length octet_length
+    asin acos atan atan2 char coalesce concat concat_ws format glob hex iif if ifnull instr length octet_length
     like likelihood likely unlikely lower ltrim max min nullif printf quote replace round rtrim soundex substr
     substring trim typeof unicode upper avg count group_concat string_agg sum total median
     row_number rank dense_rank percent_rank cume_dist ntile lag lead first_value last_value nth_value
@@ -44,23 +45,29 @@ class Limits:
     """Length of one value or row."""
     growth_bytes: int = 16 * 2**20
     """New and changed rows of one episode, as text."""
-    heap_bytes: int = 512 * 2**20
+    database_bytes: int = 64 * 2**20
+    """Size of one world's database."""
+    heap_bytes: int = 256 * 2**20
     """What SQLite may allocate in this process, all worlds together."""
+    seconds: float = 5.0
+    """A last resort: wall time of one call, for programs whose few steps are each very long. A useful program
+    takes microseconds, so that this never decides about one."""
 
 
 class Guard:
     """The authorizer and the limits of one connection.
 
-    `mode` decides what the next statement prepared may do: `build` makes and fills tables, `program` runs tools,
-    `check` reads the world and the list of changes, `engine` is the engine itself.
+    `mode` decides what the next statement prepared may do: `schema` makes tables, `build` fills them, `read` reads,
+    `program` changes rows, too, `check` reads the world and the list of changes, `engine` is the engine itself.
     """
 
     def __init__(self, connection: sqlite3.Connection, limits: Limits) -> None:
-        self.mode = "build"
+        self.mode: Mode = "read"
         self.tables: Collection[str] = ()
+        self.views: Collection[str] = ()
         self._limits = limits
         self._budget = 0
-        self._connection = connection
+        self._deadline = 0.0
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limits.value_bytes)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 500)
@@ -71,14 +78,22 @@ class Guard:
         connection.set_authorizer(self._authorize)
         connection.set_progress_handler(self._progress, self._SLICE)
 
-    _SLICE = 20_000
+    _SLICE = 500
 
     def refill(self) -> None:
-        """Gives the next call its full budget of steps."""
+        """Gives the next call its full budget of steps and time."""
         self._budget = self._limits.steps
+        self._deadline = time.monotonic() + self._limits.seconds
 
     @contextmanager
-    def as_(self, mode: str) -> Iterator[None]:
+    def call(self, mode: Mode) -> Iterator[None]:
+        """Runs statements in a mode, with a budget of their own."""
+        self.refill()
+        with self.as_(mode):
+            yield
+
+    @contextmanager
+    def as_(self, mode: Mode) -> Iterator[None]:
         """Prepares statements in another mode for a while."""
         before, self.mode = self.mode, mode
         try:
@@ -88,21 +103,16 @@ class Guard:
 
     def _progress(self) -> bool:
         self._budget -= self._SLICE
-        return self._budget < 0
+        return self._budget < 0 or time.monotonic() > self._deadline
 
     def _authorize(
         self, action: int, first: str | None, second: str | None, _db: str | None, trigger: str | None
     ) -> int:
-        return (
-            sqlite3.SQLITE_OK
-            if self._allowed(action, first or "", second or "", trigger)
-            else sqlite3.SQLITE_DENY
-        )
+        allowed = self.mode == "engine" or self._allowed(action, first or "", second or "", trigger)
+        return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
     def _allowed(self, action: int, first: str, second: str, trigger: str | None) -> bool:
-        if self.mode == "engine":
-            return True
-        if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_TRANSACTION):
+        if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE):
             return True
         if action == sqlite3.SQLITE_FUNCTION:
             name = second.lower()
@@ -112,16 +122,19 @@ class Guard:
         if action in (sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE):
             if first == LOG_TABLE:
                 return bool(trigger and trigger.startswith(TRIGGER_PREFIX))
-            return self.mode == "build" or (self.mode == "program" and first in self.tables)
-        return self.mode == "build" and action in _BUILD_ACTIONS
+            return self.mode in ("schema", "build") or (self.mode == "program" and first in self.tables)
+        if action == sqlite3.SQLITE_TRANSACTION:  # the engine's own; text that starts so is refused before
+            return self.mode not in ("schema", "build")
+        return self.mode == "schema" and action in _BUILD_ACTIONS
 
     def _readable(self, table: str, trigger: str | None) -> bool:
         if table == LOG_TABLE:
             return bool(trigger)
-        if self.mode == "build":
+        if self.mode in ("schema", "build"):
             return True
         return (
             table in self.tables
+            or table in self.views
             or table in _TABLE_FUNCTIONS
             or table == ""
             or (self.mode == "check" and table == "changes")
@@ -139,64 +152,29 @@ _BUILD_ACTIONS = frozenset(
 )
 
 
-def check_statement(sql: str, *, writes: bool, where: str) -> None:
-    """Refuses text that is no single query (or change). Raises WorldError naming `where`."""
-    words = sql.split(None, 1)
-    first = words[0].lower() if words else ""
+_OPAQUE = re.compile(
+    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL
+)
+_PARAMETER = re.compile(r"[?@$]\w*|(?<![:\w]):(\w+)")
+
+
+def check_statement(sql: str, *, writes: bool, where: str) -> frozenset[str]:
+    """The names of the parameters of a single query (or change).
+
+    Refuses anything else. Raises WorldError naming `where`.
+    """
+    plain = _OPAQUE.sub(" ", sql).strip()
+    first = re.split(r"\W", plain, maxsplit=1)[0].lower()
     if first not in (_WRITES if writes else _READS):
         allowed = "insert, update, delete" if writes else "select"
         raise WorldError(
             f"{where}: a statement starting with {first or 'nothing'!r}.", way_out=f"Use {allowed}."
         )
-
-
-@lru_cache(maxsize=1)
-def _pristine() -> sqlite3.Connection:
-    return sqlite3.connect(":memory:", check_same_thread=False)
-
-
-@lru_cache(maxsize=20_000)
-def _date(name: str, arguments: tuple[str | float | int | None, ...]) -> str | float | int | None:
-    marks = ",".join("?" * len(arguments))
-    row = _pristine().execute(f"select {name}({marks})", arguments).fetchone()
-    value: str | float | int | None = row[0]
-    return value
-
-
-def install_dates(connection: sqlite3.Connection, now: Callable[[], str]) -> None:
-    """Overrides all date functions so that `now` means the virtual clock and time zones do not exist."""
-    for name, position in (
-        ("date", 0),
-        ("time", 0),
-        ("datetime", 0),
-        ("julianday", 0),
-        ("unixepoch", 0),
-        ("strftime", 1),
-    ):
-        connection.create_function(name, -1, _dated(name, position, now), deterministic=True)
-    for name, short in (
-        ("current_timestamp", "datetime"),
-        ("current_date", "date"),
-        ("current_time", "time"),
-    ):
-        connection.create_function(name, 0, _dated(short, 0, now), deterministic=True)
-
-
-_Bindable = str | float | int | None
-
-
-def _dated(name: str, position: int, now: Callable[[], str]) -> Callable[..., _Bindable]:
-    def function(*arguments: _Bindable) -> _Bindable:
-        values = list(arguments)
-        if len(values) <= position:
-            values.append("now")
-        for index, value in enumerate(values):
-            if isinstance(value, str):
-                word = value.strip().lower()
-                if word == "now":
-                    values[index] = now()
-                elif word in ("localtime", "utc"):
-                    raise ValueError("time zones do not exist in a world")
-        return _date(name, tuple(values))
-
-    return function
+    if ";" in plain.rstrip("; \t\r\n"):
+        raise WorldError(f"{where}: two statements in one.", way_out="Give each a step of its own.")
+    if "\0" in sql:
+        raise WorldError(f"{where}: a NUL character in SQL.")
+    found = list(_PARAMETER.finditer(plain))
+    if nameless := [match[0] for match in found if match[1] is None]:
+        raise WorldError(f"{where}: the parameter {nameless[0]!r}.", way_out="Write :name.")
+    return frozenset(match[1] for match in found)

@@ -8,31 +8,15 @@ import random
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 
 from pipeline.assets import asset
 from pipeline.records import Json, World, WorldError, content_id
-from pipeline.worlds.sql.guard import LOG_TABLE, TRIGGER_PREFIX, Guard, Limits, install_dates
+from pipeline.worlds.sql.functions import install_functions
+from pipeline.worlds.sql.guard import Guard, Limits, check_statement
+from pipeline.worlds.sql.schema import Row, Table, create_log, quoted, read_tables
 from pipeline.yaml_files import parse_yaml
-
-Row = tuple[Json, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table of a world: column names, positions of the primary key, whether it counts for the state hash.
-
-    A hidden `rowid` is kept in changes and snapshots behind the columns, since it decides the order of unordered
-    queries; it is no part of the hash.
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    types: tuple[str, ...]
-    nullable: tuple[bool, ...]
-    key: tuple[int, ...]
-    counted: bool
-    rowid: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +25,7 @@ class Image:
 
     data: bytes
     tables: dict[str, Table]
+    views: frozenset[str]
     state: int
     """Sum of the row hashes (see `row_hash`) of all counted rows."""
 
@@ -79,27 +64,40 @@ _KEPT = 8
 
 
 def _build_image(world: World, limits: Limits | None) -> Image:
+    try:
+        datetime.fromisoformat(world.clock)
+    except ValueError as error:
+        raise WorldError(
+            f"World {world.name}: the clock {world.clock!r} is no moment.",
+            way_out="Write 2026-03-02T08:00:00.",
+        ) from error
     connection = sqlite3.connect(":memory:", isolation_level=None)
     try:
-        install_dates(connection, lambda: world.clock)
+        install_functions(connection, lambda: world.clock)
         guard = Guard(connection, limits or Limits())
-        guard.refill()
-        _create_tables(connection, world)
+        with guard.call("schema"):
+            _create_tables(connection, world)
         guard.mode = "engine"
-        tables = _read_tables(connection, world)
-        guard.refill()
+        tables = read_tables(connection, world)
         _fill(connection, guard, world, tables)
-        state = sum(
-            row_hash(table.name, row)
-            for table in tables.values()
-            if table.counted
-            for row in connection.execute(f"select * from {table.name}")
-        )
-        guard.refill()
-        _create_log(connection, tables)
+        with guard.call("engine"):
+            state = sum(
+                row_hash(table.name, row)
+                for table in tables.values()
+                if table.counted
+                for row in connection.execute(
+                    f"select {','.join(map(quoted, table.columns))} from {quoted(table.name)}"
+                )
+            )
+        create_log(connection, tables)
+        views = connection.execute("select name from sqlite_master where type='view'").fetchall()
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 1)  # vacuum attaches a scratch database
         connection.execute("vacuum")
-        return Image(connection.serialize(), tables, state % MODULUS)
+        return Image(connection.serialize(), tables, frozenset(row[0] for row in views), state % MODULUS)
+    except (sqlite3.Error, sqlite3.Warning, MemoryError) as error:
+        raise WorldError(
+            f"World {world.name}: its database cannot be made: {error or 'out of memory'}."
+        ) from error
     finally:
         connection.close()
 
@@ -107,48 +105,11 @@ def _build_image(world: World, limits: Limits | None) -> Image:
 def _create_tables(connection: sqlite3.Connection, world: World) -> None:
     try:
         connection.executescript(world.schema_sql)
-    except sqlite3.Error as error:
-        raise WorldError(f"World {world.name}: the schema is broken: {error}.") from error
-
-
-def _read_tables(connection: sqlite3.Connection, world: World) -> dict[str, Table]:
-    if "autoincrement" in world.schema_sql.lower():
-        raise WorldError(f"World {world.name}: autoincrement is not supported.", way_out="Use :new_id.")
-    names = [
-        row[0]
-        for row in connection.execute(
-            "select name from sqlite_master where type='table' and name not like 'sqlite\\_%' escape '\\' order by name"
-        )
-    ]
-    if not names:
-        raise WorldError(f"World {world.name}: the schema makes no table.")
-    unknown = set(world.log_tables) - set(names)
-    if unknown:
+    except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
         raise WorldError(
-            f"World {world.name}: log_tables names {sorted(unknown)}, which the schema does not make."
-        )
-    tables = {}
-    for name in names:
-        info = connection.execute(f"pragma table_info({name})").fetchall()
-        key = sorted((row[5], row[0]) for row in info if row[5])
-        alias = len(key) == 1 and (info[key[0][1]][2] or "").lower() == "integer"
-        if not key:
-            raise WorldError(f"World {world.name}: table {name} has no primary key.", way_out="Declare one.")
-        tables[name] = Table(
-            name,
-            tuple(row[1] for row in info),
-            tuple((row[2] or "").lower() for row in info),
-            tuple(not row[3] and not row[5] for row in info),
-            tuple(index for _, index in key),
-            name not in world.log_tables,
-            not alias and not _without_rowid(connection, name),
-        )
-    return tables
-
-
-def _without_rowid(connection: sqlite3.Connection, table: str) -> bool:
-    rows = connection.execute("select name from pragma_table_list where wr and name=?", (table,)).fetchall()
-    return bool(rows)
+            f"World {world.name}: the schema is broken: {error}.",
+            way_out="Only plain tables, indexes and views can be created.",
+        ) from error
 
 
 def _fill(connection: sqlite3.Connection, guard: Guard, world: World, tables: dict[str, Table]) -> None:
@@ -160,30 +121,53 @@ def _fill(connection: sqlite3.Connection, guard: Guard, world: World, tables: di
         for number, row in enumerate(rows, 1):
             _insert(connection, world, tables[name], number, row)
     if world.generate:
-        _install_seed_functions(connection, world)
-        connection.execute("create temp table numbers(i integer primary key)")
-        connection.execute(
-            "insert into numbers with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000) select i from n"
-        )
-        guard.mode = "build"
-        for number, statement in enumerate(world.generate, 1):
-            guard.refill()
-            try:
-                connection.execute(statement, {"now": world.clock})
-            except sqlite3.Error as error:
-                raise WorldError(
-                    f"World {world.name}: generate statement {number} failed: {error}."
-                ) from error
-        guard.mode = "engine"
-        connection.execute("drop table temp.numbers")
+        _generate(connection, guard, world)
     broken = connection.execute("pragma foreign_key_check").fetchone()
     if broken:
-        raise WorldError(f"World {world.name}: a row of {broken[0]} refers to a missing row of {broken[2]}.")
-    for name in tables:
-        kinds = " or ".join(f"typeof({column})='blob'" for column in tables[name].columns)
-        if connection.execute(f"select 1 from {name} where {kinds} limit 1").fetchone():
+        table, number, parent, _ = broken
+        which = f" {_row_text(connection, tables[table], number)}" if number is not None else ""
+        raise WorldError(f"World {world.name}: a row of {table}{which} refers to a missing row of {parent}.")
+    for table in tables.values():
+        _check_values(connection, world, table)
+
+
+def _generate(connection: sqlite3.Connection, guard: Guard, world: World) -> None:
+    _install_seed_functions(connection, world)
+    connection.execute("create temp table numbers(i integer primary key)")
+    connection.execute(
+        "insert into numbers with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000) select i from n"
+    )
+    for number, statement in enumerate(world.generate, 1):
+        where = f"World {world.name}, generate statement {number}"
+        check_statement(statement, writes=True, where=where)
+        try:
+            with guard.call("build"):
+                connection.execute(statement, {"now": world.clock})
+        except (sqlite3.Error, MemoryError) as error:
+            raise WorldError(f"{where}: {error or 'out of memory'}.") from error
+    connection.execute("drop table temp.numbers")
+
+
+def _row_text(connection: sqlite3.Connection, table: Table, number: int) -> str:
+    names = [table.columns[i] for i in table.key]
+    row = connection.execute(
+        f"select {','.join(map(quoted, names))} from {quoted(table.name)} where {table.rowid or 'rowid'}=?",
+        (number,),
+    ).fetchone()
+    return ", ".join(f"{name}={value}" for name, value in zip(names, row, strict=True))
+
+
+def _check_values(connection: sqlite3.Connection, world: World, table: Table) -> None:
+    """What JSON cannot hold, and what identifies nothing, is refused."""
+    columns = [quoted(column) for column in table.columns]
+    for reason, condition in (
+        ("a blob", " or ".join(f"typeof({column})='blob'" for column in columns)),
+        ("an infinite number", " or ".join(f"abs({column}) = 9e999" for column in columns)),
+        ("NULL in its primary key", " or ".join(f"{columns[i]} is null" for i in table.key)),
+    ):
+        if connection.execute(f"select 1 from {quoted(table.name)} where {condition} limit 1").fetchone():
             raise WorldError(
-                f"World {world.name}: table {name} holds a blob.", way_out="Use text or numbers."
+                f"World {world.name}: table {table.name} holds {reason}.", way_out="Use text or numbers."
             )
 
 
@@ -198,27 +182,12 @@ def _insert(
     marks = ",".join("?" * len(row))
     values = [json.dumps(v) if isinstance(v, dict | list) else v for v in row.values()]
     try:
-        connection.execute(f"insert into {table.name}({','.join(row)}) values ({marks})", values)
-    except (sqlite3.Error, OverflowError) as error:
+        columns = ",".join(map(quoted, row))
+        connection.execute(f"insert into {quoted(table.name)}({columns}) values ({marks})", values)
+    except (sqlite3.Error, OverflowError, ValueError) as error:
         raise WorldError(
             f"World {world.name}: seed row {number} of {table.name} is refused: {error}."
         ) from error
-
-
-def _create_log(connection: sqlite3.Connection, tables: dict[str, Table]) -> None:
-    connection.execute(f"create table {LOG_TABLE}(tbl text, old text, new text)")
-    for table in tables.values():
-        columns = [*table.columns, "rowid"] if table.rowid else list(table.columns)
-        old, new = (f"json_array({','.join(f'{side}.{c}' for c in columns)})" for side in ("old", "new"))
-        for event, values in (
-            ("insert", f"null, {new}"),
-            ("update", f"{old}, {new}"),
-            ("delete", f"{old}, null"),
-        ):
-            connection.execute(
-                f"create trigger {TRIGGER_PREFIX}{event}_{table.name} after {event} on {table.name} "
-                f"begin insert into {LOG_TABLE} values ('{table.name}', {values}); end"
-            )
 
 
 @lru_cache(maxsize=1)

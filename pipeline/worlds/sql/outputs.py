@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline.records import Json, ToolSpec, World, WorldError
+from pipeline.worlds.sql.guard import check_statement
 from pipeline.worlds.sql.image import Image, build_image
 
 _SQL_TYPES = {
@@ -44,6 +45,8 @@ def _schema(
     if tool.program is None or not tool.program.steps:
         raise WorldError(f"World {world.name}, tool {tool.name}: it has no program.")
     last = tool.program.steps[-1]
+    where = f"World {world.name}, tool {tool.name}, the last step"
+    check_statement(last.sql, writes=False, where=where)
     properties: dict[str, Json] = {}
     for name, kind in _columns(connection, world, tool, last.sql):
         if name in declared:
@@ -70,14 +73,14 @@ def _columns(connection: sqlite3.Connection, world: World, tool: ToolSpec, sql: 
     parameters, so each becomes NULL."""
     text = re.sub(r"(?<![:\w]):[A-Za-z_]\w*", "null", sql)
     try:
-        connection.execute(f"create temp view result as {text}")
-        rows = connection.execute("pragma temp.table_info(result)").fetchall()
-    except sqlite3.Error as error:
+        connection.execute(f"create temp view _result_ as {text}")
+        rows = connection.execute("pragma temp.table_info(_result_)").fetchall()
+    except (sqlite3.Error, sqlite3.Warning) as error:
         raise WorldError(
             f"World {world.name}, tool {tool.name}: the result query is broken: {error}."
         ) from error
     finally:
-        connection.execute("drop view if exists temp.result")
+        connection.execute("drop view if exists temp._result_")
     names = [row[1] for row in rows]
     twice = {name for name in names if names.count(name) > 1 or ":" in name}
     if twice:

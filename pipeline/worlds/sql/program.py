@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import jsonschema_rs
 
-from pipeline.records import DeclaredError, Json, Step, ToolSpec, WorldError
-from pipeline.worlds.sql.guard import check_statement
+from pipeline.records import DeclaredError, Json, Step, ToolSpec, World, WorldError
+from pipeline.worlds.sql.functions import install_functions
+from pipeline.worlds.sql.guard import Guard, Limits, check_statement
+from pipeline.worlds.sql.image import Image
 
 Coercion = Callable[[Any], Json]
 
@@ -33,14 +38,34 @@ class Compiled:
     validator: Any
 
     def complaint(self, arguments: Json) -> str | None:
-        """Why the arguments do not fit the input schema, or None."""
-        if self.validator.is_valid(arguments):
-            return None
+        """Why the arguments do not fit the input schema, or cannot be bound; None when all is well."""
+        try:
+            if self.validator.is_valid(arguments):
+                return next(
+                    (f"{name}: {why}" for name, value in arguments.items() if (why := _unfit(value))), None
+                )
+        except (ValueError, OverflowError) as problem:  # numbers and texts that are no JSON
+            return f"the arguments are no JSON: {problem}"
         errors = []
         for error in self.validator.iter_errors(arguments):
             where = "/".join(str(part) for part in error.instance_path)
             errors.append(f"{where}: {error.message}" if where else str(error.message))
         return "; ".join(errors[:5])
+
+    def objects(self, rows: Sequence[Sequence[Any]], names: Sequence[str]) -> list[dict[str, Json]]:
+        """Rows of the result as JSON objects. Raises ValueError or TypeError for a value of another type."""
+        objects = []
+        for row in rows:
+            for value in row:
+                kind = type(value)
+                if kind is bytes or (kind is float and not isfinite(value)):
+                    raise ValueError("the result holds a blob or an infinite number")
+            objects.append(dict(zip(names, row, strict=True)))
+        for name, coerce in self.coercions.items():
+            for item in objects:
+                if item.get(name) is not None:
+                    item[name] = coerce(item[name])
+        return objects
 
     def bind(self, arguments: dict[str, Json], now: str, new_id: int) -> dict[str, Json]:
         """The parameters of all statements. Arguments are only ever bound, never spliced."""
@@ -54,6 +79,33 @@ class Compiled:
         return bound
 
 
+_LARGEST = 2**63
+
+
+def _unfit(value: Json) -> str:
+    """Why SQLite cannot take a value: whole numbers beyond 64 bits, infinite ones, half characters."""
+    if isinstance(value, str):
+        return (
+            "" if value.isascii() or _is_text(value) else "the text holds half a character (a lone surrogate)"
+        )
+    if isinstance(value, bool) or value is None:
+        return ""
+    if isinstance(value, int):
+        return "" if -_LARGEST <= value < _LARGEST else "the number is too large"
+    if isinstance(value, float):
+        return "" if isfinite(value) else "the number is not finite"
+    parts = value.values() if isinstance(value, dict) else value
+    return next((why for part in parts if (why := _unfit(part))), "")
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def compile_tool(tool: ToolSpec, world: str) -> Compiled:
     """Checks the shape of a program and prepares it.
 
@@ -64,11 +116,17 @@ def compile_tool(tool: ToolSpec, world: str) -> Compiled:
     if tool.program is None:
         raise WorldError(f"{where}: it has no program.", way_out="Give it `program:` steps.")
     steps = tool.program.steps
+    properties = tool.input_schema.get("properties", {})
+    for name in properties:
+        if not _NAME.fullmatch(name) or name in _BOUND:
+            raise WorldError(
+                f"{where}: an argument cannot be named {name!r}.",
+                way_out="Use letters, digits and _; now and new_id are taken.",
+            )
     if not steps or not steps[-1].kind.startswith("returns"):
         raise WorldError(f"{where}: the last step must be returns_one or returns_many.")
     for number, step in enumerate(steps, 1):
-        _check_step(step, f"{where}, step {number}", last=number == len(steps))
-    properties = tool.input_schema.get("properties", {})
+        _check_step(step, f"{where}, step {number}", {*properties, *_BOUND}, last=number == len(steps))
     return Compiled(
         tool=tool,
         steps=tuple((step.kind, step.sql, step.error) for step in steps[:-1]),
@@ -84,18 +142,54 @@ def compile_tool(tool: ToolSpec, world: str) -> Compiled:
     )
 
 
-def _check_step(step: Step, where: str, *, last: bool) -> None:
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_BOUND = ("now", "new_id")
+"""Bound besides the arguments."""
+
+
+def _check_step(step: Step, where: str, known: set[str], *, last: bool) -> None:
     if step.kind.startswith("returns") and not last:
         raise WorldError(f"{where}: only the last step may return.")
     if step.kind == "require" and step.error is None:
         raise WorldError(f"{where}: a require needs an error with code and message.")
-    check_statement(step.sql, writes=step.kind == "do", where=where)
+    strange = check_statement(step.sql, writes=step.kind == "do", where=where) - known
+    if strange:
+        raise WorldError(
+            f"{where}: :{min(strange)} is no argument.", way_out="Declare it, or bind :now or :new_id."
+        )
+
+
+def prove_tools(tools: Iterable[Compiled], image: Image, world: World, limits: Limits) -> None:
+    """Prepares every statement against the seed, as what it says it is.
+
+    Raises WorldError naming the tool and step of a statement that is broken, reaches outside, or writes as a query.
+    """
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        install_functions(connection, lambda: world.clock)
+        guard = Guard(connection, limits)
+        guard.tables, guard.views = frozenset(image.tables), image.views
+        with guard.as_("engine"):
+            connection.deserialize(image.data)
+        for tool in tools:
+            bound = dict.fromkeys([*tool.defaults, *_BOUND])
+            for number, (kind, sql, _) in enumerate([*tool.steps, ("returns", tool.result, None)], 1):
+                try:
+                    with guard.call("program" if kind == "do" else "read"):
+                        connection.execute(f"explain {sql}", bound).close()
+                except (sqlite3.Error, sqlite3.Warning, MemoryError) as error:
+                    raise WorldError(
+                        f"World {world.name}, tool {tool.tool.name}, step {number}: {error}.",
+                        way_out="Programs read and change the world's own tables, and nothing else.",
+                    ) from error
+    finally:
+        connection.close()
 
 
 def _validator(tool: ToolSpec, where: str) -> Any:
     try:
         return jsonschema_rs.validator_for(tool.input_schema)
-    except (jsonschema_rs.ValidationError, ValueError) as error:
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
         raise WorldError(f"{where}: the arguments are no JSON Schema: {error}.") from error
 
 
