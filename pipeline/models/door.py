@@ -8,12 +8,11 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pipeline.config.models import ModelsConfig, Resolved
 from pipeline.models import toolcalls, wire
 from pipeline.models.cache import AnswerCache, Journal, request_key
-from pipeline.models.client import Client
 from pipeline.models.lane import Lane
 from pipeline.models.ledger import Budget, Ledger, ModelCall, found_row, paid_row
 from pipeline.models.prompts import shipped, with_prompt
@@ -22,6 +21,9 @@ from pipeline.models.structured import Unreadable, read_answer
 from pipeline.models.target import Got, SharedLimit, Target
 from pipeline.models.wire import Completion
 from pipeline.records import ChatAnswer, ChatRequest, Json, Message, Outcome, Usage
+
+if TYPE_CHECKING:
+    from pipeline.models.client import Client
 
 
 class Models:
@@ -172,6 +174,10 @@ class Models:
 
     def _client(self, resolved: Resolved) -> Client:
         """The one client of an endpoint, with room for every model that is configured there."""
+        from pipeline.models.client import (
+            Client,
+        )  # the import takes half a second that the teacher need not wait
+
         place = resolved.endpoint.model_dump_json()
         if place not in self._clients:
             there = [self.config.resolve(name) for name in self.config.models]

@@ -116,7 +116,9 @@ class Lane:
         """A call brought no answer; whether that uses up one of the request's tries. Called before `leave`."""
         now = self._clock()
         if error.trouble is Trouble.NOT_AN_API and self._has_answered:
-            error.trouble = Trouble.SERVER_ERROR  # an address that has answered is right: this is a gateway's page
+            error.trouble = (
+                Trouble.SERVER_ERROR
+            )  # an address that has answered is right: this is a gateway's page
         if error.rule.fatal:
             self.give_up(f"{self.name} cannot be used: {error.message}", error.rule.way_out)
             return True

@@ -10,17 +10,19 @@ import time
 from collections import Counter
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pipeline.config.models import Resolved
 from pipeline.models import wire
-from pipeline.models.client import Client, Heard
 from pipeline.models.lane import Lane
 from pipeline.models.ledger import Ledger, ModelCall, blank_row, paid_row
 from pipeline.models.prompts import shipped, with_prompt
 from pipeline.models.retries import CallError, Trouble, delay
 from pipeline.models.wire import Completion
 from pipeline.records import ChatRequest, Message
+
+if TYPE_CHECKING:
+    from pipeline.models.client import Client, Heard
 
 log = logging.getLogger("tracemill.models")
 
