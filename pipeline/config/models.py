@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from pipeline.config.section import Section
 from pipeline.records.errors import ConfigError
 
 Structured = Literal["auto", "json_schema", "json_object", "text"]
+
+TEACHER = "teacher"
+"""The player of every role that no model is named for."""
 
 Role = Literal["author", "user", "policy", "simulator", "judge", "rewriter", "checker"]
 
@@ -132,8 +135,15 @@ class Resolved(Section):
     limits: Limits
 
 
+def _shown(name: str) -> str:
+    """A name as it may be repeated in a message: without what could be a credential in an address."""
+    return re.sub(r"//.*@", "//…@", name).split("?")[0]
+
+
 class ModelsConfig(Section):
     """Everything about language models. The keys stand at the top level of a configuration."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), hide_input_in_errors=True)
 
     endpoints: dict[str, Endpoint] = {"default": Endpoint()}
     models: dict[str, Model | str] = {}
@@ -146,6 +156,17 @@ class ModelsConfig(Section):
     repairs: int = Field(default=2, ge=0, le=10)
     """How often a model is shown what was wrong with its structured answer."""
     cache: CacheConfig = CacheConfig()
+
+    @model_validator(mode="after")
+    def _names_resolve(self) -> Self:
+        """A name that leads nowhere, or an address with credentials, is found before anything is written down."""
+        for name in (*self.models, *self.roles.values()):
+            if name != TEACHER:
+                try:
+                    self.resolve(name)
+                except ConfigError as error:
+                    raise ValueError(str(error)) from None
+        return self
 
     def resolve(self, name: str) -> Resolved:
         """The model `name`: an entry of `models`, or the short form `NAME@BASE_URL`.
@@ -176,16 +197,15 @@ class ModelsConfig(Section):
         if match is None:
             known = ", ".join(sorted(self.models)) or "none"
             raise ConfigError(
-                f"No model is called {name}.",
+                f"No model is called {_shown(name)}.",
                 way_out=f"Add it to models (known: {known}) or write NAME@BASE_URL, e.g. qwen3@http://127.0.0.1:8080/v1.",
             )
         wire_name = match["model"]
         try:
             endpoint = Endpoint(base_url=match["url"])
         except ValueError as error:
-            shown = re.sub(r"//[^/]*@", "//…@", text).split("?")[0]
             raise ConfigError(
-                f"The model {shown} has no usable address.",
+                f"The model {_shown(text)} has no usable address.",
                 way_out="Write NAME@http://host:port/v1, without credentials and without a query.",
             ) from error
         price = self.prices.get(wire_name) or self.prices.get(name) or Price()

@@ -86,7 +86,9 @@ async def test_what_does_not_pass_fails_alone(name: str, serve: Serve, cache_dir
     assert models.ledger.totals.errors == 2
 
 
-async def test_a_page_from_an_address_that_has_answered_is_a_passing_fault(serve: Serve, cache_dir: Path) -> None:
+async def test_a_page_from_an_address_that_has_answered_is_a_passing_fault(
+    serve: Serve, cache_dir: Path
+) -> None:
     pages = {1: html(200), 2: html(404)}
     endpoint = serve(lambda received: pages.get(received.number) or good())
     async with Models(config_for(endpoint), cache_dir=cache_dir) as models:

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from pipeline.config.models import Endpoint, Limits, Model, ModelsConfig
 from pipeline.models import Models, structured
@@ -174,7 +175,12 @@ async def test_no_secret_is_left_anywhere(
 
 
 @pytest.mark.parametrize(
-    "name", ["m@http://user:planted-secret@127.0.0.1/v1", "m@http://127.0.0.1/v1?key=planted-secret"]
+    "name",
+    [
+        "m@ftp://user:planted-secret@127.0.0.1/v1",
+        "m@http://user:planted-secret@127.0.0.1/v1",
+        "m@http://127.0.0.1/v1?key=planted-secret",
+    ],
 )
 def test_an_address_with_credentials_is_refused_without_repeating_them(name: str) -> None:
     with pytest.raises(ConfigError) as raised:
@@ -185,11 +191,20 @@ def test_an_address_with_credentials_is_refused_without_repeating_them(name: str
     assert "planted-secret" not in str(invalid.value)
 
 
+@pytest.mark.parametrize("key", ["models", "roles"])
+def test_an_address_with_credentials_never_gets_into_a_configuration(key: str) -> None:
+    with pytest.raises(ValidationError) as raised:
+        ModelsConfig.model_validate({key: {"policy": "m@http://user:planted-secret@127.0.0.1/v1"}})
+    assert "planted-secret" not in str(raised.value)
+    assert "credentials" in str(raised.value)
+
+
 def test_names_are_resolved_or_explained() -> None:
     config = ModelsConfig.model_validate(
         {
-            "models": {"a": {"endpoint": "nowhere"}, "b": "qwen@http://127.0.0.1:1/v1"},
+            "models": {"b": "qwen@http://127.0.0.1:1/v1"},
             "prices": {"qwen": {"input": 3}},
+            "roles": {"user": "teacher", "judge": "b"},
         }
     )
     found = config.resolve("b")
@@ -199,10 +214,12 @@ def test_names_are_resolved_or_explained() -> None:
         3,
     )
     assert config.resolve("x@y@http://127.0.0.1:1/v1/").wire_name == "x@y"
-    with pytest.raises(ConfigError, match="nowhere"):
-        config.resolve("a")
     with pytest.raises(ConfigError, match="NAME@BASE_URL"):
         config.resolve("gpt")
+    with pytest.raises(ValidationError, match="nowhere"):
+        ModelsConfig.model_validate({"models": {"a": {"endpoint": "nowhere"}}})
+    with pytest.raises(ValidationError, match="No model is called gpt"):
+        ModelsConfig.model_validate({"roles": {"user": "gpt"}})
 
 
 async def test_a_missing_header_variable_is_named(serve: Serve, cache_dir: Path) -> None:
