@@ -1,0 +1,67 @@
+"""The teacher end to end without Prefect: finished and judged trajectories a second, and memory as runs grow."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+from pipeline.config import load_config
+from pipeline.stages.context import Context
+from pipeline.stages.units import STAGES, stages_of, work
+from pipeline.store import RunFolder
+
+
+def _unit(job: tuple[str, str, int]) -> int:
+    run, stage, number = job
+    asyncio.run(work(Path(run), stage, number))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def play(data: Path, tasks: int, attempts: int = 2) -> RunFolder:
+    """A whole teacher run in `data`, on all cores."""
+    folder, _, _ = timed(data, tasks, attempts)
+    return folder
+
+
+def timed(data: Path, tasks: int, attempts: int) -> tuple[RunFolder, dict[str, float], int]:
+    """The run, seconds per stage, and the largest resident size of a worker in KiB."""
+    config = load_config(
+        None, {"tasks.count": tasks, "trajectories.attempts": attempts, "data": str(data)}, {}
+    )
+    folder = RunFolder.create(
+        data, f"bench-{tasks}-{attempts}", "trajectories", config.seed, config.to_yaml()
+    )
+    seconds, peak = {}, 0
+    with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
+        for stage in stages_of("trajectories", config):
+            started = time.perf_counter()
+            jobs = [
+                (str(folder.path), stage, number)
+                for number in range(STAGES[stage].units(Context.open(folder.path)))
+            ]
+            peak = max([peak, *pool.imap_unordered(_unit, jobs)])
+            seconds[stage] = time.perf_counter() - started
+    return folder, seconds, peak
+
+
+def main() -> None:
+    """Prints the figures for 480 and for 4,800 trajectories."""
+    for tasks, attempts in ((240, 2), (240, 20)):
+        with tempfile.TemporaryDirectory() as place:
+            folder, seconds, peak = timed(Path(place), tasks, attempts)
+            count = sum(1 for _ in folder.rows("trajectories", columns=("id",)))
+            rate = count / seconds["trajectories"]
+            whole = count / sum(seconds.values())
+            print(
+                f"{count:>6} trajectories  {rate:7.1f}/s played and judged  {whole:6.1f}/s with worlds, tasks and gate  "
+                f"peak worker {peak / 1024:.0f} MiB  {', '.join(f'{s} {t:.1f} s' for s, t in seconds.items())}"
+            )
+
+
+if __name__ == "__main__":
+    main()
