@@ -18,7 +18,7 @@ from pipeline.records import AgentProfile, Event, Owner, Value, Verdict, canonic
 from pipeline.tasks.values import folded, mentions
 
 CHECK = "says what it knows"
-_PARTS = re.compile(r"\n+|;\s|(?<=[a-z0-9)\"'][a-z0-9)\"'][a-z0-9)\"'][.!?])\s+(?=[A-Z])")
+_PARTS = re.compile(r"\n+|;\s|(?<=[a-z0-9:)\"'][a-z0-9:)\"'][a-z0-9)\"'][.!?])\s+(?=[A-Z])")
 _WORDED = {
     word: float(number)
     for number, word in enumerate(
@@ -105,6 +105,7 @@ class _Answer:
 
     rows: tuple[Row, ...]
     values: frozenset[Stated]
+    ok: bool
 
 
 @dataclass
@@ -138,7 +139,7 @@ class _Known:
             rows = rows_of(event.content)
             values = frozenset().union(*(row.values for row in rows)) if rows else stated(event.content)
             self.read |= values
-            self.answers.append(_Answer(rows, values))
+            self.answers.append(_Answer(rows, values, bool(event.ok)))
 
     def strange(self, part: str, whole: str) -> frozenset[Stated]:
         """The values of a statement that are not known; empty when all are."""
@@ -233,22 +234,62 @@ class _Known:
     ) -> frozenset[Stated]:
         """In a report on a result: values from elsewhere that are about something else there, or that the result
         has replaced; dates and times where the result has others."""
-        news = [row for rows in meant[self.fresh :] for row in rows]
-        if not news or "?" in part:
-            return frozenset()
-        fresh = frozenset().union(*(row.values for row in news))
-        rest = values - fresh - self.used
-        if not rest or (len(values) > 1 and any(values <= row.values for rows in meant for row in rows)):
+        since = range(self.fresh, len(self.answers))
+        news = [number for number in since if self.answers[number].ok] or list(since)
+        if not news:
             return frozenset()
         said = stated(whole)
-        single = [rows[0] for rows in meant[self.fresh :] if len(rows) == 1]
+        single = [meant[number][0] for number in news if len(meant[number]) == 1]
+        fresh = self._present(news, meant, said)
+        rest = values - fresh - self.used
+        if "?" in part:
+            return self._foreign(rest, part)
+        if not rest or self._in_one_row(values, meant, single):
+            return frozenset()
         strange = {value for value in rest if not self._in_place(value, part, said, meant, single)}
         for kind in ("date", "time"):
             mine = {value for value in values if value[0] == kind}
             theirs = {value for value in fresh if value[0] == kind}
             if mine and theirs - self.standing.values and mine.isdisjoint(theirs):
-                strange |= mine - self.told - self.standing.values
+                strange |= mine - self.told - (frozenset() if values & fresh else self.standing.values)
         return frozenset(strange)
+
+    def _present(
+        self, news: Sequence[int], meant: Sequence[Sequence[Row]], said: frozenset[Stated]
+    ) -> frozenset[Stated]:
+        """The values of the new results, without those that a later one of them has replaced."""
+        found: set[Stated] = set()
+        for position, number in enumerate(news):
+            later = [meant[other][0] for other in news[position + 1 :] if len(meant[other]) == 1]
+            for row in meant[number]:
+                if not later:
+                    found |= row.values
+                    continue
+                for column, cell in row.columns.items():
+                    found |= {v for v in _cell(cell) if not _superseded(column, v, said, later)}
+        return frozenset(found)
+
+    def _foreign(self, values: frozenset[Stated], part: str) -> frozenset[Stated]:
+        """In a question: numbers that only the instructions know, and in another connection."""
+        return frozenset(
+            value
+            for value in values - self.told - self.read
+            if value[0] == "number"
+            and value in self.standing.values
+            and (words := near(part, value, 2))
+            and words.isdisjoint(self.standing.near(value))
+        )
+
+    def _in_one_row(
+        self, values: frozenset[Stated], meant: Sequence[Sequence[Row]], single: Sequence[Row]
+    ) -> bool:
+        """Whether a statement is a row as it was read: of a list, or of anything where the new result is a list."""
+        return len(values) > 1 and any(
+            values <= row.values
+            for answer, rows in zip(self.answers, meant, strict=True)
+            if len(answer.rows) > 1 or not single
+            for row in rows
+        )
 
     def _in_place(
         self,
@@ -262,7 +303,7 @@ class _Known:
         a word that stands beside it here, another value in a cell that the new result has not replaced."""
         kind, amount = value
         number = kind == "number"
-        if value in self.told and (not number or float(amount) >= _TELLING):
+        if value in self.told and (float(amount) >= _TELLING if number else self._heard(value)):
             return True
         words = near(part, value, 2) if number else frozenset()
         if number and not words:
@@ -270,7 +311,7 @@ class _Known:
         if value in self.standing.values and (not number or not words.isdisjoint(self.standing.near(value))):
             return True
         if number and any(
-            value in stated(text) and not words.isdisjoint(near(text, value, 6)) for text in self.heard
+            not words.isdisjoint(near(text, value, 6)) for text in self.heard if value in stated(text)
         ):
             return True
         cells = [
@@ -288,6 +329,9 @@ class _Known:
         elif not cells:
             return True  # unknown, which is another failure
         return any(not _superseded(column, value, said, single) for _, column in cells)
+
+    def _heard(self, value: Stated) -> bool:
+        return any(value in stated(text) for text in self.heard)
 
     def _stale(self, values: frozenset[Stated], whole: str) -> frozenset[Stated]:
         """Values that a later result has replaced, unless the message names the new one as well."""
