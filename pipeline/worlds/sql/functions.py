@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable
 from functools import lru_cache
@@ -11,6 +12,9 @@ _LONGEST = 200
 """Characters of one argument of a date function."""
 _LARGEST = 2**20
 """Characters that one `replace` may add; the limit on values is tighter by default."""
+
+
+_WIDE = re.compile(r"%[^a-zA-Z%]*\d{7}")
 
 
 def install_functions(connection: sqlite3.Connection, now: Callable[[], str]) -> None:
@@ -32,11 +36,15 @@ def install_functions(connection: sqlite3.Connection, now: Callable[[], str]) ->
         connection.create_function(name, 0, _dated(short, 0, now), deterministic=True)
     connection.create_function("instr", 2, _instr, deterministic=True)
     connection.create_function("replace", 3, _replace, deterministic=True)
+    connection.create_function("printf", -1, _printf, deterministic=True)
+    connection.create_function("format", -1, _printf, deterministic=True)
 
 
 @lru_cache(maxsize=1)
 def _pristine() -> sqlite3.Connection:
-    return sqlite3.connect(":memory:", check_same_thread=False)
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
+    return connection
 
 
 def _original(name: str, arguments: tuple[_Bindable, ...]) -> _Bindable:
@@ -74,6 +82,17 @@ def _instr(text: _Bindable, part: _Bindable) -> _Bindable:
     if isinstance(text, str) and isinstance(part, str):
         return text.find(part) + 1
     return _original("instr", (text, part))
+
+
+def _printf(*arguments: _Bindable) -> _Bindable:
+    """As SQLite's own, which counts through widths of hundreds of millions."""
+    form = arguments[0] if arguments else None
+    if isinstance(form, str):
+        starred = arguments[1:] if "*" in form else ()
+        wide = _WIDE.search(form) or any(isinstance(one, int) and abs(one) > _LARGEST for one in starred)
+        if wide:
+            raise OverflowError
+    return _original("printf", arguments)
 
 
 def _replace(text: _Bindable, old: _Bindable, new: _Bindable) -> _Bindable:

@@ -8,10 +8,11 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from pipeline.records import WorldError
-from pipeline.worlds.sql.schema import LOG_TABLE, TRIGGER_PREFIX
+from pipeline.worlds.sql.schema import LOG_TABLE, RESERVED, TRIGGER_PREFIX
 
 Mode = Literal["schema", "build", "read", "program", "check", "engine"]
 
@@ -47,8 +48,8 @@ class Limits:
     """New and changed rows of one episode, as text."""
     database_bytes: int = 64 * 2**20
     """Size of one world's database."""
-    heap_bytes: int = 256 * 2**20
-    """What SQLite may allocate in this process, all worlds together."""
+    heap_bytes: int = 512 * 2**20
+    """What SQLite may allocate in this process, all worlds together; a smaller value, once set, stays."""
     seconds: float = 5.0
     """A last resort: wall time of one call, for programs whose few steps are each very long. A useful program
     takes microseconds, so that this never decides about one."""
@@ -118,7 +119,7 @@ class Guard:
             name = second.lower()
             return name in _ALLOWED_FUNCTIONS or (self.mode == "build" and name in _SEED_FUNCTIONS)
         if action == sqlite3.SQLITE_READ:
-            return self._readable(first, trigger)
+            return self._readable(first, trigger) or (second == "" and _may_be_named(first))
         if action in (sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE):
             if first == LOG_TABLE:
                 return bool(trigger and trigger.startswith(TRIGGER_PREFIX))
@@ -139,6 +140,23 @@ class Guard:
             or table == ""
             or (self.mode == "check" and table == "changes")
         )
+
+
+def _may_be_named(name: str) -> bool:
+    """Whether a name of which no column is read can be that of a common table expression: SQLite asks alike for
+    `with x as (…) select count(*) from x` and for a real table."""
+    low = name.lower()
+    return low not in RESERVED and not low.startswith(("sqlite_", "pragma_")) and low not in _modules()
+
+
+@lru_cache(maxsize=1)
+def _modules() -> frozenset[str]:
+    """Tables that SQLite itself provides, such as `dbstat`."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        return frozenset(row[0].lower() for row in connection.execute("select name from pragma_module_list"))
+    finally:
+        connection.close()
 
 
 _BUILD_ACTIONS = frozenset(
