@@ -196,7 +196,8 @@ class Sandbox:
         try:
             await self.open()
         except BaseException:
-            await asyncio.shield(asyncio.ensure_future(self.close()))
+            with contextlib.suppress(SandboxError):  # the first error says more; the sweep finds what is left
+                await asyncio.shield(asyncio.ensure_future(self.close()))
             raise
         return self
 
