@@ -1,4 +1,4 @@
-"""Commands that publish: export."""
+"""Commands that publish and tidy: export, diff, merge, gc."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pipeline.cli.options import ConfigOption, DataOption, flag_config
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(export)
+    for command in (export, diff, merge, gc):
+        app.command()(command)
 
 
 def export(
@@ -34,4 +35,64 @@ def export(
     loaded = flag_config(config, {"data": str(data) if data else None})
     folders = [RunFolder.open(loaded.data, name) for name in runs]
     report = write(folders, format, out, settings=loaded.publish, seed=seed, against=against or ())  # type: ignore[arg-type]
-    typer.echo(f"{out}: {report}")
+    typer.echo(f"{out}: {', '.join(f'{count} {split}' for split, count in report.rows.items())}")
+    for reason, count in sorted(report.dropped.items()):
+        typer.echo(f"  {count} dropped: {reason}")
+
+
+def diff(
+    before: Annotated[str, typer.Argument(help="A run.")],
+    after: Annotated[str, typer.Argument(help="Another run.")],
+    data: DataOption = None,
+) -> None:
+    """What changed between two runs: settings, prompts, pass rates, distributions."""
+    from pipeline.cli.options import data_dir
+    from pipeline.store import RunFolder
+    from pipeline.store.diff import diff as compare
+
+    folder = data_dir(data)
+    typer.echo(compare(RunFolder.open(folder, before), RunFolder.open(folder, after)).text())
+
+
+def merge(
+    runs: Annotated[list[str], typer.Argument(help="Names of runs, the first has precedence.")],
+    run: Annotated[str | None, typer.Option("--run", help="Name of the merged run.")] = None,
+    near_duplicate: Annotated[
+        float, typer.Option(help="Similarity from which an attempt counts as a copy.")
+    ] = 0.9,
+    data: DataOption = None,
+) -> None:
+    """A new run from several, without near-duplicates."""
+    from pipeline import __version__
+    from pipeline.cli.options import data_dir
+    from pipeline.store import RunFolder
+    from pipeline.store.merge import merge as join
+
+    folder = data_dir(data)
+    merged = join(
+        [RunFolder.open(folder, one) for one in runs],
+        folder,
+        run,
+        near_duplicate=near_duplicate,
+        version=__version__,
+    )
+    typer.echo(f"{merged.run.name}: {merged.kept}, dropped {merged.dropped}")
+
+
+def gc(
+    yes: Annotated[bool, typer.Option("--yes", help="Remove what was listed.")] = False,
+    data: DataOption = None,
+) -> None:
+    """Lists what nothing refers to; removes it only with --yes."""
+    from pipeline.cli.options import data_dir
+    from pipeline.store.garbage import garbage, remove
+
+    found = garbage(data_dir(data))
+    for one in found:
+        typer.echo(f"{one.bytes:>12}  {one.path}  ({one.why})")
+    if not found:
+        typer.echo("Nothing to remove.")
+    elif yes:
+        typer.echo(f"{remove(found)} bytes removed")
+    else:
+        typer.echo("Nothing was removed; --yes removes these.")

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from pipeline.records import World
 
 world_app = typer.Typer(help="Admit, print or serve a world.", no_args_is_help=True)
+mcp_app = typer.Typer(help="Real MCP servers.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
     app.add_typer(world_app, name="world")
+    app.add_typer(mcp_app, name="mcp")
 
 
 @world_app.command()
@@ -37,6 +39,49 @@ def show_world(
     from pipeline.report.show import world_text
 
     typer.echo(world_text(find_world(world, data)))
+
+
+@world_app.command()
+def serve(
+    world: Annotated[str, typer.Argument(help="Path of a world file, or the id of a world in a run.")],
+    http: Annotated[str | None, typer.Option(help="HOST:PORT for streamable HTTP. [default: stdio]")] = None,
+    data: DataOption = None,
+) -> None:
+    """Serves a world as a real MCP server, so that any agent can be tried in it."""
+    import asyncio
+
+    from pipeline.records.errors import ConfigError
+    from pipeline.worlds.serve import serve_world
+
+    address = None
+    if http is not None:
+        host, _, port = http.rpartition(":")
+        if not port.isdigit():
+            raise ConfigError(f"--http {http} is not HOST:PORT.", way_out="E.g. --http 127.0.0.1:8808")
+        address = (host or "127.0.0.1", int(port))
+    asyncio.run(
+        serve_world(find_world(world, data), http=address, on_ready=lambda url: typer.echo(url, err=True))
+    )
+
+
+@mcp_app.command("list")
+def mcp_list(
+    file: Annotated[Path, typer.Argument(help="One package name a line.")],
+    source: Annotated[str, typer.Option("--from", help="pypi or npm.")],
+) -> None:
+    """Turns a list of package names into launch entries with pinned versions, in the mcpServers form."""
+    import asyncio
+    import json
+
+    from pipeline.records.errors import ConfigError
+    from pipeline.tools.package_lists import list_packages
+
+    if source not in ("pypi", "npm"):
+        raise ConfigError(f"--from {source} is neither pypi nor npm.")
+    found = asyncio.run(list_packages(file, source))  # type: ignore[arg-type]
+    typer.echo(json.dumps(found.document(), indent=2))
+    for failure in found.failures:
+        typer.echo(f"{failure.server}: {failure.message}", err=True)
 
 
 def find_world(name: str, data: Path | None) -> World:
