@@ -128,7 +128,10 @@ class SqlWorld:
 
     def snapshot(self) -> Snapshot:
         """The state as the difference to the seed."""
-        rows = tuple([table, key, new] for (table, key), (_, new) in sorted(self._ledger.rows.items()))
+        rows = tuple(
+            [table, key, None if new is None else list(new)]
+            for (table, key), (_, new) in sorted(self._ledger.rows.items())
+        )
         return Snapshot(
             ref=self.ref,
             state=self.state,

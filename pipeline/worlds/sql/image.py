@@ -113,6 +113,7 @@ def _create_tables(connection: sqlite3.Connection, world: World) -> None:
 
 
 def _fill(connection: sqlite3.Connection, guard: Guard, world: World, tables: dict[str, Table]) -> None:
+    connection.execute("pragma foreign_keys=off")  # any order of rows will do: all are checked below
     for name, rows in world.seed.items():
         if name not in tables:
             raise WorldError(
@@ -120,6 +121,7 @@ def _fill(connection: sqlite3.Connection, guard: Guard, world: World, tables: di
             )
         for number, row in enumerate(rows, 1):
             _insert(connection, world, tables[name], number, row)
+    connection.execute("pragma foreign_keys=on")
     if world.generate:
         _generate(connection, guard, world)
     broken = connection.execute("pragma foreign_key_check").fetchone()

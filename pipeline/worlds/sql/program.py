@@ -44,12 +44,12 @@ class Compiled:
                 return next(
                     (f"{name}: {why}" for name, value in arguments.items() if (why := _unfit(value))), None
                 )
-        except (ValueError, OverflowError) as problem:  # numbers and texts that are no JSON
+            errors = []
+            for error in self.validator.iter_errors(arguments):
+                where = "/".join(str(part) for part in error.instance_path)
+                errors.append(f"{where}: {error.message}" if where else str(error.message))
+        except (ValueError, OverflowError) as problem:  # half characters, numbers without end, absurd depth
             return f"the arguments are no JSON: {problem}"
-        errors = []
-        for error in self.validator.iter_errors(arguments):
-            where = "/".join(str(part) for part in error.instance_path)
-            errors.append(f"{where}: {error.message}" if where else str(error.message))
         return "; ".join(errors[:5])
 
     def objects(self, rows: Sequence[Sequence[Any]], names: Sequence[str]) -> list[dict[str, Json]]:
