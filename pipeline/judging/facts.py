@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from pipeline.judging.evidence import Evidence
 from pipeline.judging.statements import Row, Stated, rows_of, stated
-from pipeline.records import AgentProfile, Event, Owner, Value, Verdict, canonical_json
+from pipeline.records import AgentProfile, Event, Failure, Owner, Value, Verdict, canonical_json
 from pipeline.tasks.values import folded, mentions
 
 CHECK = "says what it knows"
@@ -25,6 +25,8 @@ _WORDED = {
         "zero one two three four five six seven eight nine ten eleven twelve".split()
     )
 }
+_TODAY = re.compile(r"\b(?:today|now|currently|as of|since)\b")
+_PASSING = frozenset({Failure.TIMEOUT, Failure.UNAVAILABLE, Failure.RATE_LIMITED})
 _TELLING = 100
 """Smaller numbers are too common to be taken for the one the user named."""
 _MORE = re.compile(r"\b(\d+) (?:more|others?)\b")
@@ -105,7 +107,8 @@ class _Answer:
 
     rows: tuple[Row, ...]
     values: frozenset[Stated]
-    ok: bool
+    final: bool
+    """A result or a refusal, not a passing failure."""
 
 
 @dataclass
@@ -119,6 +122,7 @@ class _Known:
     texts: list[str] = field(default_factory=list)
     heard: list[str] = field(default_factory=list)
     """The user's words."""
+    heard_values: set[Stated] = field(default_factory=set)
     used: set[Stated] = field(default_factory=set)
     """Values of the arguments since the user spoke."""
     fresh: int = 0
@@ -133,13 +137,14 @@ class _Known:
         self.texts.append(event.content)
         if event.role == "user":
             self.told |= stated(event.content)
+            self.heard_values |= stated(event.content)
             self.heard.append(event.content)
             self.fresh, self.used = len(self.answers), set()
         elif event.role == "tool":
             rows = rows_of(event.content)
             values = frozenset().union(*(row.values for row in rows)) if rows else stated(event.content)
             self.read |= values
-            self.answers.append(_Answer(rows, values, bool(event.ok)))
+            self.answers.append(_Answer(rows, values, event.error_code not in _PASSING))
 
     def strange(self, part: str, whole: str) -> frozenset[Stated]:
         """The values of a statement that are not known; empty when all are."""
@@ -235,7 +240,7 @@ class _Known:
         """In a report on a result: values from elsewhere that are about something else there, or that the result
         has replaced; dates and times where the result has others."""
         since = range(self.fresh, len(self.answers))
-        news = [number for number in since if self.answers[number].ok] or list(since)
+        news = [number for number in since if self.answers[number].final] or list(since)
         if not news:
             return frozenset()
         said = stated(whole)
@@ -251,7 +256,13 @@ class _Known:
             mine = {value for value in values if value[0] == kind}
             theirs = {value for value in fresh if value[0] == kind}
             if mine and theirs - self.standing.values and mine.isdisjoint(theirs):
-                strange |= mine - self.told - (frozenset() if values & fresh else self.standing.values)
+                strange |= (
+                    mine - self.heard_values - (frozenset() if values & fresh else self.standing.values)
+                )
+            elif mine & theirs:
+                strange |= {
+                    v for v in mine - theirs - self.told - self.read if not _TODAY.search(part.casefold())
+                }
         return frozenset(strange)
 
     def _present(
@@ -303,7 +314,9 @@ class _Known:
         a word that stands beside it here, another value in a cell that the new result has not replaced."""
         kind, amount = value
         number = kind == "number"
-        if value in self.told and (float(amount) >= _TELLING if number else self._heard(value)):
+        if number and _contradicts(value, part, said, single):
+            return False
+        if value in self.told and (float(amount) >= _TELLING if number else value in self.heard_values):
             return True
         words = near(part, value, 2) if number else frozenset()
         if number and not words:
@@ -329,9 +342,6 @@ class _Known:
         elif not cells:
             return True  # unknown, which is another failure
         return any(not _superseded(column, value, said, single) for _, column in cells)
-
-    def _heard(self, value: Stated) -> bool:
-        return any(value in stated(text) for text in self.heard)
 
     def _stale(self, values: frozenset[Stated], whole: str) -> frozenset[Stated]:
         """Values that a later result has replaced, unless the message names the new one as well."""
@@ -419,6 +429,21 @@ def _about(row: Row, column: str, value: Stated) -> frozenset[str]:
     words = " ".join([column, *row.names]).replace("_", " ")
     found = frozenset(_stem(word) for word in _WORD.findall(words.casefold()) if len(word) > 2)
     return found | near(cell, value, 6) if isinstance(cell, str) else found
+
+
+def _contradicts(value: Stated, part: str, said: frozenset[Stated], single: Sequence[Row]) -> bool:
+    """Whether a number stands where the new result has another: beside the name of a column whose own value is not
+    said, or, in a sentence on this row, as the only amount while the row's are not said."""
+    for row in single:
+        unsaid = [
+            column
+            for column, cell in row.columns.items()
+            if isinstance(cell, int | float) and not isinstance(cell, bool) and _cell(cell).isdisjoint(said)
+        ]
+        beside = near(part, value, 4)
+        if any(not beside.isdisjoint(_stem(w) for w in column.split("_") if len(w) > 2) for column in unsaid):
+            return True
+    return False
 
 
 def _superseded(column: str, value: Stated, said: frozenset[Stated], single: Sequence[Row]) -> bool:

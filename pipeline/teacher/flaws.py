@@ -41,7 +41,9 @@ class Flaw:
         return not self.done and goal == self.goal
 
     def takes_write(self, call: ReferenceCall, world: World) -> bool:
-        return self.takes(call.goal) and not world.tool_by_name[call.tool].annotations.read_only
+        """Whether it is due after this call: a change that must not be made twice."""
+        about = world.tool_by_name[call.tool].annotations
+        return self.takes(call.goal) and not about.read_only and not about.idempotent
 
     def spoil(
         self, call: ReferenceCall, arguments: dict[str, Json], world: World
@@ -83,7 +85,8 @@ def plant(task: Task, rng: random.Random) -> Flaw:
     """A flaw for one attempt at a task, of a kind that can show there."""
     acts = [index for index, goal in enumerate(task.goals) if goal.kind == "act"]
     asks = [index for index, goal in enumerate(task.goals) if goal.kind in ("act", "ask")]
-    kinds = list(KINDS if task.faults else [kind for kind in KINDS if kind != "ignored_error"])
+    # Under a fault a wrong argument may be refused and put right by the second try: no flaw in the end.
+    kinds = [kind for kind in KINDS if kind != ("wrong_argument" if task.faults else "ignored_error")]
     if not acts:
         kinds = ["wrong_number", "over_refusal", "false_claim"]
     kind = rng.choice(kinds)
