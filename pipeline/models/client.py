@@ -112,7 +112,8 @@ class Client:
         status = error.status_code
         trouble = _trouble(status, text, str(error.code or ""))
         wait = retry_after(error.response.headers)
-        return CallError(trouble, f"HTTP {status}: {self.clean(text)}", status=status, retry_after=wait)
+        asks = f" (it asks to wait {wait:g} s)" if wait else ""
+        return CallError(trouble, f"HTTP {status}: {self.clean(text)}{asks}", status=status, retry_after=wait)
 
     def clean(self, text: str) -> str:
         """`text` without the secrets of this endpoint."""

@@ -114,7 +114,8 @@ class Models:
             if outcome is not Outcome.INVALID or repair == self.config.repairs:
                 break
             asked = _with_error(asked, heard.content, problem)
-        if outcome is Outcome.OK and self._cache is not None:
+        says_something = bool(heard.content.strip() or heard.calls)
+        if outcome is Outcome.OK and says_something and self._cache is not None:
             for key, got in chain:
                 if got.new:
                     self._cache.put(key, request.model, got.text)

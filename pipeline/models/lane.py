@@ -116,15 +116,17 @@ class Lane:
         """A call brought no answer; whether that uses up one of the request's tries. Called before `leave`."""
         now = self._clock()
         if error.trouble is Trouble.NOT_AN_API and self._has_answered:
-            error.trouble = (
-                Trouble.SERVER_ERROR
-            )  # an address that has answered is right: this is a gateway's page
+            # An address that has answered is right: this is a gateway's page
+            error.trouble = Trouble.SERVER_ERROR
         if error.rule.fatal:
             self.give_up(f"{self.name} cannot be used: {error.message}", error.rule.way_out)
             return True
         if not error.rule.retry:
             self._note_refusal(error)
             return True
+        if error.retry_after is not None:
+            # Who asks for more than its patience is asked again once, and the run pauses if it insists
+            error.retry_after = min(error.retry_after, self._patience)
         if not self._failing:
             self._failing_since = started
         self._failing.add(request)

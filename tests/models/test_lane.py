@@ -109,6 +109,14 @@ async def test_an_endpoint_that_stays_down_pauses_the_run_and_says_so(
         assert (await models.chat(ask(0))).content == "back"
 
 
+async def test_a_wait_beyond_all_patience_pauses_the_run(serve: Serve, cache_dir: Path) -> None:
+    endpoint = serve(lambda received: error(429, retry_after=86_400))
+    async with Models(config_for(endpoint), cache_dir=cache_dir) as models:
+        found = await asyncio.gather(*(models.chat(ask(n)) for n in range(30)), return_exceptions=True)
+    assert {type(error) for error in found} == {EndpointDown}
+    assert "asks to wait 86400 s" in str(found[0])
+
+
 @pytest.mark.parametrize("how", ["refused", "hang", "429 for one"])
 async def test_every_way_of_staying_down_is_noticed(how: str, serve: Serve, cache_dir: Path) -> None:
     endpoint = serve(lambda received: error(429) if how == "429 for one" else Reply(fate="hang"))

@@ -164,6 +164,14 @@ async def test_truncated_refused_and_filtered_are_outcomes_of_their_own(
     assert len(endpoint.calls) == 4
 
 
+async def test_an_empty_answer_is_an_answer_but_not_for_other_runs(serve: Serve, cache_dir: Path) -> None:
+    endpoint = serve(lambda received: completion(None))
+    for _ in range(2):
+        async with Models(config_for(endpoint), cache_dir=cache_dir) as models:
+            answer = await models.chat(ask("x"))
+        assert (answer.outcome, answer.content, answer.calls, answer.cached) == (Outcome.OK, "", (), False)
+
+
 async def test_what_an_endpoint_gives_is_kept(serve: Serve, cache_dir: Path) -> None:
     reply = completion("<think>hm</think>\n4", tokens=(7, 3))
     reply["choices"][0]["logprobs"] = {"content": [{"token": "4", "logprob": -0.25}]}
