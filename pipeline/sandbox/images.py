@@ -272,20 +272,24 @@ async def _save(engine: Engine, tag: str, digest: str, tar: Path) -> None:
 
 
 async def _load(engine: Engine, tar: Path, tag: str) -> str:
-    with engine_errors(f"loading {tar}"), tar.open("rb") as file:
-        await engine.docker.images.import_image(_chunks(file))
-    digest = await _present(engine, tag)
+    """Loads a finished image; one that is not what was noted when it was made does not stay."""
     try:
-        noted = json.loads(tar.with_suffix(".json").read_text())["digest"]
+        noted = str(json.loads(tar.with_suffix(".json").read_text())["digest"])
     except (OSError, ValueError, KeyError) as error:
         raise SandboxError(
             f"The digest of {tar} is not noted beside it.", way_out=f"Remove {tar}."
         ) from error
+    with engine_errors(f"loading {tar}"), tar.open("rb") as file:
+        await engine.docker.images.import_image(_chunks(file))
+    digest = await _present(engine, tag)
     if digest != noted:
+        if digest:
+            with engine_errors(f"removing {tag}"):
+                await engine.docker.images.delete(tag, force=True)
         raise SandboxError(
             f"{tar} holds {digest}, but {noted} was noted when it was made.", way_out=f"Remove {tar}."
         )
-    return str(noted)
+    return noted
 
 
 async def _chunks(file: io.BufferedReader) -> AsyncIterator[bytes]:
