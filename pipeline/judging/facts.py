@@ -249,6 +249,15 @@ class _Known:
         rest = values - fresh - self.used
         if "?" in part:
             return self._foreign(rest, part)
+        against = {
+            value
+            for value in values - self.used
+            if value[0] == "number"
+            and not any(value in row.values for row in single)
+            and _contradicts(value, part, said, single)
+        }
+        if against:
+            return frozenset(against)
         if not rest or self._in_one_row(values, meant, single):
             return frozenset()
         strange = {value for value in rest if not self._in_place(value, part, said, meant, single)}
@@ -314,8 +323,6 @@ class _Known:
         a word that stands beside it here, another value in a cell that the new result has not replaced."""
         kind, amount = value
         number = kind == "number"
-        if number and _contradicts(value, part, said, single):
-            return False
         if value in self.told and (float(amount) >= _TELLING if number else value in self.heard_values):
             return True
         words = near(part, value, 2) if number else frozenset()
