@@ -33,6 +33,7 @@ from pipeline.store.folder import RunFolder
 from pipeline.store.shards import read_table, to_arrow
 from pipeline.store.tables import TABLES, Row
 
+_SPLITS = (TRAIN, "validation", "test")
 DECISIONS = "decisions.parquet"
 """Beside the data: what became of every candidate, with the columns of the table `exports`."""
 
@@ -84,7 +85,7 @@ def _candidates(runs: Sequence[RunFolder], plan: Plan) -> list[Candidate]:
 def _split(candidates: Sequence[Candidate], plan: Plan) -> None:
     """Gives each candidate that is left a split; held-out near-copies of training rows are dropped."""
     left = [candidate for candidate in candidates if not candidate.dropped]
-    shares = {"validation": plan.settings.validation, "test": plan.settings.test}
+    shares = dict(zip(_SPLITS[1:], (plan.settings.validation, plan.settings.test), strict=True))
     splits = assign([candidate.group for candidate in left], shares, plan.seed)
     for candidate in left:
         candidate.split = splits[candidate.group]
@@ -157,7 +158,7 @@ def _write(
     shard_bytes = plan.settings.shard_mb * 2**20
     files = {
         split: kind(data, split, schema if schema is not None else LINES, count, shard_bytes)
-        for split, count in sorted(expected.items())
+        for split, count in sorted(expected.items(), key=lambda item: _SPLITS.index(item[0]))
     }
     decisions = [
         decision(plan, one.id, split=one.split, reason=one.dropped) for one in candidates if one.dropped

@@ -101,7 +101,9 @@ class SplitFiles:
                 if writer is None:
                     parts.append(self._folder / f".{self._split}-{len(parts):05d}.parquet")
                     file = parts[-1].open("wb")
-                    writer = pq.ParquetWriter(file, self._schema, compression="zstd", compression_level=3)
+                    # Without Arrow's own schema in the file, a dictionary of texts reads back as plain text.
+                    options = {"compression": "zstd", "compression_level": 3, "store_schema": False}
+                    writer = pq.ParquetWriter(file, data.schema, **options)
                 writer.write_table(data, row_group_size=_ROW_GROUP)
                 assert file is not None
                 if self._is_full(file):
@@ -130,7 +132,7 @@ class SplitFiles:
             with pa.memory_map(str(path)) as source:
                 data = pa.ipc.open_stream(source).read_all().unify_dictionaries()
             path.unlink()
-            yield data.sort_by(ORDER).drop_columns([ORDER]).cast(self._schema)
+            yield data.sort_by(ORDER).drop_columns([ORDER])
 
 
 class SplitLines(SplitFiles):
