@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import date
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import yaml
 from pydantic import ValidationError
 
@@ -31,6 +34,7 @@ from pipeline.records import (
     World,
     WorldError,
 )
+from pipeline.worlds.sql import build_image
 from pipeline.worlds.sql.outputs import with_output_schemas
 from pipeline.yaml_files import parse_yaml
 
@@ -42,7 +46,12 @@ _TOOL_KEYS = {
     "name", "title", "description", "read_only", "destructive", "idempotent", "arguments", "program", "returns", "try",
     "ask", "because", "confirm", "done", "each", "none",
 }  # fmt: skip
-_PERSON_KEYS = {"called", "said", "from", "known", "consent"}
+_PERSON_KEYS = {"called", "said", "from", "known", "consent", "optional"}
+_SCHEMA_KEYS = {
+    "type", "title", "description", "enum", "const", "default", "examples", "format", "pattern", "minLength",
+    "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "items", "minItems",
+    "maxItems", "uniqueItems", "properties", "required", "additionalProperties", "anyOf", "oneOf", "allOf", "not",
+}  # fmt: skip
 
 
 def load_world(path: Path, author: str = "hand") -> World:
@@ -65,11 +74,46 @@ def parse_world(data: Mapping[str, Any], *, where: str, author: str = "hand") ->
     missing = {"name", "domain", "clock", "schema", "tools"} - set(data)
     if missing:
         raise WorldError(f"{where}: missing {', '.join(sorted(missing))}.", way_out="See docs/worlds.md.")
+    if not isinstance(data["tools"], list) or not all(isinstance(tool, Mapping) for tool in data["tools"]):
+        raise WorldError(f"{where}: tools is no list of tools.", way_out="See docs/worlds.md.")
+    for path, problem in _odd_values(data):
+        raise WorldError(f"{where}: {problem} at {'.'.join(map(str, path))}.", way_out="Write it in quotes.")
     try:
         world = _world(data, where, author)
-    except (ValidationError, TypeError, AttributeError, KeyError) as error:
+        returns = {tool["name"]: dict(tool.get("returns") or {}) for tool in data["tools"]}
+    except (ValidationError, TypeError, AttributeError, KeyError, ValueError) as error:
         raise WorldError(f"{where}: {_first_problem(error)}.", way_out="See docs/worlds.md.") from error
-    return with_output_schemas(world, {tool["name"]: tool.get("returns", {}) for tool in data["tools"]})
+    _check_sources(world, where)
+    return with_output_schemas(world, returns)
+
+
+def _odd_values(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], str]]:
+    """What YAML makes of unquoted dates, numbers that do not end, and words such as `on` used as keys."""
+    if isinstance(value, date):
+        if path != ("clock",):
+            yield path, "an unquoted date"
+    elif isinstance(value, float) and not isfinite(value):
+        yield path, "a number without an end"
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                yield path, f"the key {key!r}, which is no text,"
+            yield from _odd_values(item, (*path, key))
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _odd_values(item, (*path, number))
+
+
+def _check_sources(world: World, where: str) -> None:
+    tables = build_image(world).tables
+    for tool, words in world.words.tools.items():
+        for name, about in words.arguments.items():
+            table, _, column = about.source.partition(".")
+            if about.source and (table not in tables or column not in tables[table].columns):
+                raise WorldError(
+                    f"{where}, tool {tool}, argument {name}: `from` names {about.source!r}, which does not exist.",
+                    way_out="Write table.column.",
+                )
 
 
 def _first_problem(error: Exception) -> str:
@@ -117,8 +161,12 @@ def _world(data: Mapping[str, Any], where: str, author: str) -> World:
 
 def _tool(data: Mapping[str, Any], where: str, domain: str, author: str) -> ToolSpec:
     _only(data, _TOOL_KEYS, where)
+    for path in _nulls({key: value for key, value in data.items() if key not in ("try", "program")}):
+        raise WorldError(f"{where}: {'.'.join(path)} is empty.", way_out="Give it a value or leave it out.")
     steps, errors, witnesses = [], [], list(_witnesses(data.get("try"), None, where))
     for number, step in enumerate(data.get("program") or (), 1):
+        if not isinstance(step, Mapping):
+            raise WorldError(f"{where}, step {number}: it is no mapping.")
         kind = next((key for key in ("require", "do", "returns_one", "returns_many") if key in step), None)
         if kind is None:
             raise WorldError(f"{where}, step {number}: it is none of require, do, returns_one, returns_many.")
@@ -130,6 +178,8 @@ def _tool(data: Mapping[str, Any], where: str, domain: str, author: str) -> Tool
                 errors.append(error)
             witnesses.extend(_witnesses(step.get("try"), error.code, where))
     arguments: Mapping[str, Any] = data.get("arguments") or {}
+    for name, schema in arguments.items():
+        _check_argument(name, schema, where)
     read_only = bool(data.get("read_only", False))
     return ToolSpec(
         name=data["name"],
@@ -145,6 +195,38 @@ def _tool(data: Mapping[str, Any], where: str, domain: str, author: str) -> Tool
         provenance=Provenance(source="evolved", domain=domain, author=author),
         program=SqlProgram(steps=tuple(steps), witnesses=tuple(witnesses)),
     )
+
+
+def _nulls(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    if value is None:
+        yield path
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _nulls(item, (*path, str(key)))
+    elif isinstance(value, list):
+        for item in value:
+            yield from _nulls(item, path)
+
+
+def _check_argument(name: str, schema: Any, where: str) -> None:
+    """Refuses keys that mean nothing, and values that the schema itself would refuse: YAML reads `on` as true."""
+    place = f"{where}, argument {name}"
+    if not isinstance(schema, Mapping):
+        raise WorldError(f"{place}: it is no mapping.", way_out="Write {type: string}, for instance.")
+    _only(schema, _SCHEMA_KEYS | _PERSON_KEYS, place)
+    plain = {key: value for key, value in schema.items() if key in _SCHEMA_KEYS - {"enum", "default"}}
+    try:
+        validator = jsonschema_rs.validator_for(plain)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+        raise WorldError(f"{place}: it is no JSON Schema: {error}.") from error
+    if not isinstance(schema.get("enum", []), list):
+        raise WorldError(f"{place}: enum is no list.")
+    for value in [*schema.get("enum", ()), *([schema["default"]] if "default" in schema else [])]:
+        if not validator.is_valid(value):
+            raise WorldError(
+                f"{place}: the value {value!r} does not fit its type.",
+                way_out="Put words such as on and no in quotes.",
+            )
 
 
 def _input_schema(arguments: Mapping[str, Any]) -> dict[str, Json]:
@@ -177,12 +259,17 @@ def _witnesses(entry: Any, error: str | None, where: str) -> list[Witness]:
             found.append(Witness(error=error, query=one.strip()))
         elif "after" in one or ("arguments" in one and set(one) <= {"after", "arguments"}):
             before = tuple(
-                Call(tool=c["tool"], arguments=c.get("arguments") or {}) for c in one.get("after") or ()
+                Call(tool=c["tool"], arguments=_given(c.get("arguments"))) for c in one.get("after") or ()
             )
-            found.append(Witness(error=error, arguments=one.get("arguments") or {}, before=before))
+            found.append(Witness(error=error, arguments=_given(one.get("arguments")), before=before))
         else:
-            found.append(Witness(error=error, arguments=one))
+            found.append(Witness(error=error, arguments=_given(one)))
     return found
+
+
+def _given(arguments: Mapping[str, Json] | None) -> dict[str, Json]:
+    """Null means not given, as NULL does in a query."""
+    return {name: value for name, value in (arguments or {}).items() if value is not None}
 
 
 def _words(data: Mapping[str, Any], tools: list[Mapping[str, Any]], where: str) -> Words:

@@ -124,13 +124,13 @@ def _fill(connection: sqlite3.Connection, guard: Guard, world: World, tables: di
     connection.execute("pragma foreign_keys=on")
     if world.generate:
         _generate(connection, guard, world)
+    for table in tables.values():
+        _check_values(connection, world, table)
     broken = connection.execute("pragma foreign_key_check").fetchone()
     if broken:
         table, number, parent, _ = broken
         which = f" {_row_text(connection, tables[table], number)}" if number is not None else ""
         raise WorldError(f"World {world.name}: a row of {table}{which} refers to a missing row of {parent}.")
-    for table in tables.values():
-        _check_values(connection, world, table)
 
 
 def _generate(connection: sqlite3.Connection, guard: Guard, world: World) -> None:
