@@ -53,17 +53,11 @@ class Server:
 
 
 @contextmanager
-def serving(latency: float, rejected: float = 0.0) -> Iterator[Server]:
+def serving(latency: float, rejected: float = 0.0, seed: int = 0) -> Iterator[Server]:
     """A server process for the length of a block."""
-    command = [
-        sys.executable,
-        "-m",
-        "tests.endpoint.server",
-        "--latency",
-        str(latency),
-        "--rejected",
-        str(rejected),
-    ]
+    settings = {"--latency": latency, "--rejected": rejected, "--seed": seed}
+    flags = [str(word) for pair in settings.items() for word in pair]
+    command = [sys.executable, "-m", "tests.endpoint.server", *flags]
     process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     server = Server(process.stdout.readline().strip(), {})
@@ -130,9 +124,6 @@ def table(title: str, ideal: float, found: dict[str, dict[str, Any]]) -> None:
         cpu = f"{seen['cpu']:6.2f} ms ({seen['cpu'] / bare['cpu']:4.2f} x bare)" if "cpu" in bare else ""
         print(f"  {name:22} {seen['wall']:7.2f} s  {seen['wall'] / ideal:5.2f} x ideal {beside}  CPU {cpu}"
               f"  RSS {seen['rss_mb']:4.0f} MB")  # fmt: skip
-    if "ramp" in found.get("tracemill adaptive", {}):
-        ramp = found["tracemill adaptive"]["ramp"]
-        print(f"  the adaptive limit reached its ceiling after {ramp / 0.2:.1f} round trips")
 
 
 OURS = Client("tracemill fixed", "ours", how="fixed")
@@ -156,15 +147,23 @@ def many(count: int, rounds: int) -> None:
     table(f"{count:,} requests of 2 s, {count // 5:,} at once", 10.0, found)
 
 
+def ramp() -> None:
+    """How long the adaptive limit takes to its ceiling."""
+    with serving(1.0) as server:
+        found = measure(ADAPTIVE, server.url, 3000, 256)
+    trips = f"after {found['ramp']:.1f} round trips of 1 s" if "ramp" in found else "NOT AT ALL"
+    print(f"\nthe adaptive limit goes from 8 to 256 {trips}")
+
+
 def rejections(count: int, rounds: int) -> None:
     """A fifth of all calls meet 429: every request is answered exactly once, and the rest of the capacity is used."""
-    print(f"\n{count:,} requests of 200 ms, 64 at once, of which 20 % of the calls are rejected at random")
+    print(f"\n{count:,} requests of 500 ms, 64 at once, of which 20 % of the calls are rejected at random")
     for client in (OURS, ADAPTIVE):
-        with serving(0.2) as server:
+        with serving(0.5) as server:
             free = min(measure(client, server.url, count, 64)["wall"] for _ in range(rounds))
         walls, served = [], set()
-        for _ in range(rounds):
-            with serving(0.2, 0.2) as server:
+        for number in range(rounds):
+            with serving(0.5, 0.2, seed=number) as server:
                 walls.append(measure(client, server.url, count, 64)["wall"])
             served.add(server.counts["served"])
         exactly = "every request answered once" if served == {count} else f"ANSWERED {served}"
@@ -178,7 +177,9 @@ def rerun(count: int) -> None:
         again = Client("tracemill", "ours", how=f"cache:{folder}")
         measure(again, server.url, count, 256)
         second = measure(again, server.url, count, 256)
-    print(f"\n{count:,} cached answers: {second['wall']:.2f} s, {server.counts['calls'] - count} calls")
+    print(
+        f"\n{count:,} cached answers: {second['wall']:.2f} s ({second['cpu']:.2f} s of a processor), {server.counts['calls'] - count} calls"
+    )
 
 
 def killed(count: int) -> None:
@@ -233,7 +234,9 @@ def main() -> None:
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--venvs", type=Path, default=Path(tempfile.gettempdir()) / "tracemill-peers")
     parser.add_argument("--quick", action="store_true", help="a tenth of the requests, once")
-    parser.add_argument("--only", nargs="*", default=["throughput", "many", "rejections", "rerun", "killed"])
+    parser.add_argument(
+        "--only", nargs="*", default=["throughput", "ramp", "many", "rejections", "rerun", "killed"]
+    )
     options = parser.parse_args()
     scale, rounds = (10, 1) if options.quick else (1, 3)
     peers = install(options.venvs) if options.peers else []
@@ -243,7 +246,9 @@ def main() -> None:
     if "many" in options.only:
         many(10_000 // scale, 1)
     if "rejections" in options.only:
-        rejections(2000 // scale, rounds)
+        rejections(1000 // scale, rounds)
+    if "ramp" in options.only:
+        ramp()
     if "rerun" in options.only:
         rerun(2000 // scale)
     if "killed" in options.only:

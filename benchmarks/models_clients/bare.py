@@ -11,8 +11,13 @@ URL, COUNT, CONCURRENCY, _ = arguments()
 
 async def main() -> int:
     limits = httpx2.Limits(max_connections=CONCURRENCY, max_keepalive_connections=CONCURRENCY)
+    timeout = httpx2.Timeout(600, connect=60)  # two thousand connections at once take their time
     client = AsyncOpenAI(
-        base_url=URL, api_key="none", max_retries=0, http_client=DefaultAioHttpClient(limits=limits)
+        base_url=URL,
+        api_key="none",
+        max_retries=0,
+        timeout=timeout,
+        http_client=DefaultAioHttpClient(limits=limits, timeout=timeout),
     )
     gate = asyncio.Semaphore(CONCURRENCY)
 

@@ -114,8 +114,7 @@ class Models:
             if outcome is not Outcome.INVALID or repair == self.config.repairs:
                 break
             asked = _with_error(asked, heard.content, problem)
-        says_something = bool(heard.content.strip() or heard.calls)
-        if outcome is Outcome.OK and says_something and self._cache is not None:
+        if outcome is Outcome.OK and self._cache is not None and _says_something(chain[-1][1].heard):
             for key, got in chain:
                 if got.new:
                     self._cache.put(key, request.model, got.text)
@@ -220,6 +219,10 @@ def _judge(heard: Completion, schema: dict[str, Any] | None) -> tuple[Outcome, J
         return Outcome.OK, read_answer(heard.content, schema), ""
     except Unreadable as error:
         return Outcome.INVALID, None, str(error)
+
+
+def _says_something(heard: Completion | None) -> bool:
+    return heard is not None and bool(heard.content.strip() or heard.calls)
 
 
 def _answer(
