@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.records import Event, RunError, Task, Trajectory, World
+from pipeline.config.sandbox import SandboxSection
+from pipeline.records import CodeTask, Event, RunError, Task, Trajectory, World
 from pipeline.rollout.episode import render_result
+from pipeline.sandbox import Pool
+from pipeline.stages.context import Context
 from pipeline.store import Catalog, trajectory_of
+from pipeline.worlds.container import ContainerHost
 from pipeline.worlds.faults import FaultyHost
+from pipeline.worlds.host import ToolHost
 from pipeline.worlds.sql import SqlHost
 
 
@@ -39,6 +44,15 @@ async def replay_trajectory(data: Path, id: str) -> Replayed:
     worlds = catalog.query(
         f"select record from worlds where run = '{run}' and id = '{trajectory.world}'"
     ).rows()
+    if tasks and row["host"] == "container":
+        code = catalog.query(
+            f"select record from code_tasks where run = '{run}' and id = '{trajectory.world}'"
+        ).rows()
+        if code:
+            config = Context.open(data / "runs" / row["run"]).config
+            return await replay_code(
+                trajectory, Task.model_validate_json(tasks[0][0]), code[0][0], config.sandbox
+            )
     if not tasks or not worlds:
         raise RunError(f"The task or world of {id} is not in run {row['run']}.")
     return await replay(
@@ -46,9 +60,20 @@ async def replay_trajectory(data: Path, id: str) -> Replayed:
     )
 
 
+async def replay_code(trajectory: Trajectory, task: Task, record: str, limits: SandboxSection) -> Replayed:
+    """Replays an episode of a code task, whose record is given, in a fresh container."""
+    async with Pool(limits.model_copy(update={"ahead": 0}), run="replay", build=True) as pool:
+        host = await ContainerHost.open(pool, CodeTask.model_validate_json(record))
+        return await replay_on(host, trajectory, task)
+
+
 async def replay(trajectory: Trajectory, task: Task, world: World, limit: int = 20_000) -> Replayed:
     """Makes every call of a trajectory again under the same faults; stops at the first difference."""
-    host = SqlHost(world)
+    return await replay_on(SqlHost(world), trajectory, task, limit)
+
+
+async def replay_on(host: ToolHost, trajectory: Trajectory, task: Task, limit: int = 20_000) -> Replayed:
+    """The same on a given fresh host, which is closed at the end."""
     faulty = FaultyHost(host, task.faults)
     asked = {call.id: call for event in trajectory.events for call in event.calls}
     compared = 0

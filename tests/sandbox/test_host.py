@@ -12,6 +12,8 @@ from pipeline.config import load_config
 from pipeline.records import CodeTask, WorldError
 from pipeline.sandbox import Pool
 from pipeline.stages.code import changes_of
+from pipeline.stages.context import Context
+from pipeline.stages.replay import replay_trajectory
 from pipeline.stages.units import STAGES, work
 from pipeline.store import RunFolder
 from pipeline.worlds.container import ContainerHost
@@ -59,8 +61,6 @@ async def test_a_run_from_tasks_to_graded_attempts(docker_ready: None, tmp_path:
         )
         folder = RunFolder.create(tmp_path, name, "code", 7, config.to_yaml(), version=__version__)
         for stage in ("code_tasks", "code"):
-            from pipeline.stages.context import Context
-
             for number in range(STAGES[stage].units(Context.open(folder.path))):
                 assert await work(folder.path, stage, number)
         contents.append(
@@ -77,3 +77,6 @@ async def test_a_run_from_tasks_to_graded_attempts(docker_ready: None, tmp_path:
             flawed = any(label.startswith("flaw:") for label in json.loads(row["planted"]))
             assert row["passed"] is not flawed, row["reason"]
     assert contents[0] == contents[1]
+    replayed = await replay_trajectory(tmp_path, contents[0]["trajectories"][0]["id"])
+    assert replayed.same, replayed.text
+    assert replayed.calls > 2
