@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -27,6 +28,7 @@ from pipeline.worlds import _keeper
 
 MARK = "TRACEMILL_OWNER"
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_HOME = re.compile(r"tracemill-home-(\d+\.\d+)-")
 _TAIL = 4096
 _CHUNK = 1 << 16
 
@@ -163,7 +165,7 @@ async def run_isolated(
     empty home unless given. A command that cannot be started ends with exit code `_keeper.NOT_STARTED`.
     """
     limits = limits or ProcessLimits()
-    home = Path(tempfile.mkdtemp(prefix=f"tracemill-{_owner()}-"))
+    home = Path(tempfile.mkdtemp(prefix=f"tracemill-home-{_owner()}-"))
     control_read, control_write = os.pipe()
     spec = {
         "argv": list(argv),
@@ -215,7 +217,8 @@ def sweep() -> int:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(int(folder.name), signal.SIGKILL)
                 ended += 1
-    for left in Path(tempfile.gettempdir()).glob("tracemill-*.*-*"):
-        if not _alive(left.name.removeprefix("tracemill-").rpartition("-")[0]):
+    for left in Path(tempfile.gettempdir()).glob("tracemill-home-*"):
+        named = _HOME.match(left.name)
+        if named and not _alive(named[1]):
             shutil.rmtree(left, ignore_errors=True)
     return ended

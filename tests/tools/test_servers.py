@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from pipeline.sandbox.engine import Engine, engine_problem
 from pipeline.tools.harvest import Harvest
 from pipeline.tools.ingest import ingest, list_server
 from pipeline.worlds._mcp import connect
-from pipeline.worlds.server_process import MARK, run_isolated, sweep
+from pipeline.worlds.server_process import MARK, _owner, run_isolated, sweep
 from pipeline.worlds.servers import ServerEntry, parse_servers
 
 ODD = Path(__file__).parent / "odd_server.py"
@@ -381,3 +382,14 @@ async def test_two_hundred_servers_in_one_run_leave_nothing() -> None:
     assert len(harvest.failures) == sum(behavior in bad for behavior in behaviors)
     assert not our_processes()
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+def test_the_sweep_removes_only_homes_of_dead_owners() -> None:
+    dead, alive, foreign = (
+        Path(tempfile.mkdtemp(prefix=prefix))
+        for prefix in ("tracemill-home-999999999.1-", f"tracemill-home-{_owner()}-", "tracemill-a.b-c-")
+    )
+    sweep()
+    assert [folder.exists() for folder in (dead, alive, foreign)] == [False, True, True]
+    for folder in (alive, foreign):
+        folder.rmdir()
