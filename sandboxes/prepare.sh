@@ -17,7 +17,7 @@ if [ -n "$missing" ] && command -v apt-get >/dev/null 2>&1; then
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -qq
     # shellcheck disable=SC2086
-    apt-get install -y -qq --no-install-recommends $missing ca-certificates >/dev/null
+    apt-get install -y -qq $missing >/dev/null
 fi
 
 if ! answers; then

@@ -35,7 +35,7 @@ async def _build() -> None:
 def docker_ready() -> None:
     """Skips where no engine answers; in CI, where one has to, that is an error."""
     if problem := _problem():
-        if os.environ.get("TRACEMILL_NEEDS_DOCKER"):
+        if os.environ.get("NEEDS_DOCKER"):
             pytest.fail(problem)
         pytest.skip(problem)
 
