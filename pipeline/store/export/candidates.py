@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pipeline.store.folder import RunFolder
@@ -13,22 +13,7 @@ from pipeline.store.shards import read_rows
 Unit = tuple[int, str, int]
 """Index of the run, stage, number."""
 
-_COLUMNS = (
-    *(
-        "id",
-        "task",
-        "world",
-        "world_id",
-        "difficulty",
-        "kinds",
-        "attempt",
-        "passed",
-        "owner",
-        "reward",
-        "turns",
-    ),
-    *("calls", "policy", "author", "content", "toolset", "planted"),
-)
+_COLUMNS = ("id", "task", "world", "world_id", "attempt", "passed", "owner", "reward", "calls", "toolset")
 
 
 @dataclass(slots=True)
@@ -49,7 +34,6 @@ class Candidate:
     """Preference: the rejected attempt."""
     reason: str = ""
     split: str = ""
-    about: dict[str, Any] = field(default_factory=dict)
 
 
 def attempts(runs: Sequence[RunFolder]) -> list[Candidate]:
@@ -69,7 +53,7 @@ def attempts(runs: Sequence[RunFolder]) -> list[Candidate]:
                 continue
             for row in read_rows(path, _COLUMNS):
                 row |= judged.get(row["id"], {})
-                found.append(_candidate(row, run.name, (index, stage, number), skeletons))
+                found.append(_candidate(row, (index, stage, number), skeletons))
                 if row["id"] in seen:
                     found[-1].dropped = "the same attempt is in another run"
                 elif row["id"] in left_out:
@@ -78,28 +62,17 @@ def attempts(runs: Sequence[RunFolder]) -> list[Candidate]:
     return found
 
 
-def _candidate(row: dict[str, Any], run: str, unit: Unit, skeletons: dict[str, str]) -> Candidate:
-    skeleton = skeletons.get(row["world_id"]) or f"world:{row['world'] or row['toolset']}"
-    about = {
-        **{
-            name: row[name]
-            for name in ("task", "world", "world_id", "difficulty", "kinds", "attempt", "reward")
-        },
-        **{name: row[name] for name in ("turns", "calls", "policy", "author", "content")},
-        "run": run,
-        "skeleton": skeleton,
-    }
+def _candidate(row: dict[str, Any], unit: Unit, skeletons: dict[str, str]) -> Candidate:
     return Candidate(
         id=row["id"],
         unit=unit,
         task=row["task"],
-        group=skeleton,
+        group=skeletons.get(row["world_id"]) or f"world:{row['world'] or row['toolset']}",
         passed=row["passed"],
         owner=row["owner"],
         reward=row["reward"] or 0.0,
         calls=row["calls"],
         attempt=row["attempt"],
-        about=about,
     )
 
 

@@ -17,7 +17,7 @@ from pipeline.records import canonical_json
 from pipeline.store.export.against import Benchmarks, Hit
 from pipeline.store.export.candidates import Candidate, Unit
 from pipeline.store.export.conversation import EVENT_COLUMNS, Conversation, Unfit, conversation
-from pipeline.store.export.formats import FORMATS, TEXT_COLUMNS, json_line, preference_row
+from pipeline.store.export.formats import ABOUT, FORMATS, TEXT_COLUMNS, json_line, preference_row
 from pipeline.store.export.rendering import verify
 from pipeline.store.export.scrub import contacts, scrub, scrub_text
 from pipeline.store.export.splits import order_key
@@ -116,11 +116,18 @@ class _Attempts:
         self._own = job.unit
 
     def row(self, candidate: Candidate, scrubbed: Counter[str]) -> tuple[Row, bytes]:
-        chosen = self._conversation(self._own, candidate.id, candidate.about, scrubbed)
+        chosen = self._conversation(self._own, candidate.id, self._about(candidate), scrubbed)
         if self._plan.format == "preference":
             partner = self._conversation(self._partners[candidate.partner], candidate.partner, {}, scrubbed)
             return preference_row(chosen, partner, candidate.reason), _digest(chosen, partner)
         return FORMATS[self._plan.format].row(chosen), _digest(chosen)
+
+    def _about(self, candidate: Candidate) -> dict[str, Any]:
+        """Provenance: what the trajectory's row says, the judging that counts, and where it comes from."""
+        row = self._units[self._own].rows[candidate.id]
+        known = {name: row[name] for name in ABOUT.names if name in row}
+        run = self._plan.runs[self._own[0]].name
+        return {**known, "reward": candidate.reward, "run": run, "skeleton": candidate.group}
 
     def _conversation(
         self, unit: Unit, name: str, about: dict[str, Any], scrubbed: Counter[str]
@@ -184,7 +191,7 @@ class _Documents:
             _refuse_hit(plan.benchmarks.text_hit([text], plan.settings.against_share))
         made = {
             **{name: row[name] for name in TEXT_COLUMNS},
-            **candidate.about,
+            "run": plan.runs[candidate.unit[0]].name,
             "id": candidate.id,
             "text": text,
         }
@@ -269,6 +276,5 @@ def documents(plan: Plan) -> Iterable[Candidate]:
                     calls=0,
                     attempt=0,
                     dropped="the same rewriting is in another run" if name in seen else "",
-                    about={"run": run.name},
                 )
                 seen.add(name)
