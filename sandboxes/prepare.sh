@@ -8,7 +8,7 @@ if [ -z "${PYTHON:-}" ]; then
     if [ -x "$here/.venv/bin/python" ]; then PYTHON=$here/.venv/bin/python; else PYTHON=python3; fi
 fi
 
-answers() { (cd "$here" && "$PYTHON" -m pipeline.sandbox.engine) >/dev/null 2>&1; }
+answers() { (cd "$here" && "$PYTHON" -m pipeline.sandbox check) >/dev/null 2>&1; }
 
 missing=""
 command -v debootstrap >/dev/null 2>&1 || missing="debootstrap"
@@ -35,4 +35,4 @@ if ! answers; then
     echo "Docker engine started; its log is $logs/dockerd.log"
 fi
 
-cd "$here" && exec "$PYTHON" -m pipeline.sandbox.images "${1:-python}"
+cd "$here" && exec "$PYTHON" -m pipeline.sandbox build "${1:-python}"

@@ -126,10 +126,3 @@ def engine_problem(host: str = "") -> str | None:
             return str(error)
 
     return asyncio.run(ask())
-
-
-if __name__ == "__main__":
-    import sys
-
-    if found := engine_problem():
-        sys.exit(found)

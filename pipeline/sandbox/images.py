@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tarfile
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -298,17 +297,3 @@ async def _chunks(file: io.BufferedReader) -> AsyncIterator[bytes]:
 
     for chunk in pieces():
         yield chunk
-
-
-async def _main(names: list[str]) -> None:
-    async with Engine.connect() as engine:
-        for name in names:
-            image = await build_image(engine, name)
-            print(f"{image.name} {image.digest} ({image.how})")
-
-
-if __name__ == "__main__":
-    try:
-        asyncio.run(_main(sys.argv[1:] or ["python"]))
-    except (SandboxError, ConfigError) as error:
-        sys.exit(str(error))
