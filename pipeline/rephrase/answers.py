@@ -89,7 +89,8 @@ def fault(
 def loops(text: str) -> bool:
     """Whether a text turns in circles: a line or sentence three times, or text that compresses far too well."""
     pieces = [piece.strip().lower() for piece in re.split(r"[.!?。\n]+", text) if len(piece.strip()) > 20]
-    if any(pieces.count(piece) >= 3 for piece in set(pieces)):
+    bare = [re.sub(r"^\W*\w{1,8}:\W*", "", piece) for piece in pieces]
+    if any(bare.count(piece) >= 3 and len(piece) > 25 for piece in set(bare)):
         return True
     data = text.encode()
     return len(data) > 800 and len(zlib.compress(data, 6)) < 0.16 * len(data)

@@ -1,6 +1,6 @@
 """The human audit: a drawn sample of rewritings goes out, answers come back and measure the checker.
 
-Plain JSON Lines: one row a rewriting, with source, text and findings side by side; a person fills `answer` with
+Plain JSON Lines: one row a rewriting (the refused one where the source text was kept), with source and findings; a person fills `answer` with
 `accept`, or `reject` and the kind of error.
 """
 
@@ -58,7 +58,16 @@ def export_audit(
     return len(rows)
 
 
-_FINDING = ("kind", "direction", "severity", "message", "source_text", "rewrite_text", "source_start", "source_end")
+_FINDING = (
+    "kind",
+    "direction",
+    "severity",
+    "message",
+    "source_text",
+    "rewrite_text",
+    "source_start",
+    "source_end",
+)
 
 
 def _line(row: Row, findings: list[Row]) -> str:
@@ -68,7 +77,7 @@ def _line(row: Row, findings: list[Row]) -> str:
         "chunk": row["chunk"],
         "style": row["style"],
         "source": row.get("source_text", ""),
-        "rewriting": row["text"],
+        "rewriting": row.get("refused_text") or row["text"],
         "verdict": row["verdict"],
         "fidelity": row["fidelity"],
         "findings": findings,
@@ -97,7 +106,8 @@ def import_audit(file: Path) -> list[Row]:
             continue
         if answer not in ANSWERS:
             raise InputError(
-                f"{file.name} line {number} answers {answer!r}.", way_out="An answer is accept or reject; the kind goes to error."
+                f"{file.name} line {number} answers {answer!r}.",
+                way_out="An answer is accept or reject; the kind goes to error.",
             )
         rows.append(
             {
@@ -137,7 +147,11 @@ def _share(flags: list[bool]) -> dict[str, Any] | None:
     if not flags:
         return None
     low, high = wilson(sum(flags), len(flags))
-    return {"share": round(sum(flags) / len(flags), 4), "ci95": [round(low, 4), round(high, 4)], "n": len(flags)}
+    return {
+        "share": round(sum(flags) / len(flags), 4),
+        "ci95": [round(low, 4), round(high, 4)],
+        "n": len(flags),
+    }
 
 
 def wilson(hits: int, count: int) -> tuple[float, float]:

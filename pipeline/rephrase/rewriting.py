@@ -51,6 +51,8 @@ class _Tries:
     prompt: str = ""
     attempts: int = 0
     reasons: list[str] = field(default_factory=list)
+    rejected: list[str] = field(default_factory=list)
+    """The answers that were not taken, one for each reason; empty where there was none."""
     good: bool = False
 
 
@@ -80,8 +82,13 @@ async def rephrase_document(
         rewrites.extend(placed)
         rows["texts"].append(_text_row(document, name, texts[name], placed, count))
     rows["documents"].append(document_row(document, chunks, count))
+    refused = {(row["style"], row["chunk"]): row["text"] for row in rows["rewrite_attempts"]}
     for item in rewrites:
-        rows["rewrites"].append(_rewrite_row(item, chunks[item.chunk], count))
+        row = _rewrite_row(item, chunks[item.chunk], count)
+        row["refused_text"] = (
+            refused.get((item.style, item.chunk), "") if item.verdict == "source_kept" else ""
+        )
+        rows["rewrites"].append(row)
         rows["findings"].extend(_finding_rows(item))
     return Rephrased(rewrites, texts, rows)
 
@@ -111,8 +118,9 @@ async def _in_style(
                     "style": style.name,
                     "attempt": number,
                     "reason": reason,
+                    "text": text,
                 }
-                for number, reason in enumerate(tries.reasons)
+                for number, (reason, text) in enumerate(zip(tries.reasons, tries.rejected, strict=True))
             )
             result = _rewrite(piece, style, seed, rewriter.name, tries)
         written = _join(written, result.text)
@@ -142,6 +150,7 @@ async def _attempts(
             if type(error) is not ModelError:
                 raise
             tries.reasons.append(f"no answer: {error.what}")
+            tries.rejected.append("")
             continue
         tries.prompt = answer.prompt
         text = clean(answer.text)
@@ -168,6 +177,7 @@ async def _attempts(
             )
             reason = reason or f"fidelity {report.verdict}"
         tries.reasons.append(reason)
+        tries.rejected.append(text)
     return tries
 
 

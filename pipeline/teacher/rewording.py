@@ -9,6 +9,10 @@ import random
 import re
 from collections.abc import Callable
 
+import simplemma
+
+from pipeline.rephrase.fidelity.lexicon import STOP as _STOP
+
 Form = Callable[[str], str]
 
 _LEAD = r"(?:When|If|Because|Although|Since|While|As|After|Before|Unless|Once|Until)"
@@ -73,6 +77,21 @@ _PHRASES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("is planned for", ("is scheduled for",)),
     ("so", ("therefore",)),
     ("must", ("have to",)),
+    ("is made by", ("is produced by",)),
+    ("was invented", ("was first made",)),
+    ("come from", ("originate from",)),
+    ("comes from", ("originates from",)),
+    ("is needed", ("is required",)),
+    ("are needed", ("are required",)),
+    ("however", ("nevertheless",)),
+    ("show", ("display",)),
+    ("people", ("persons",)),
+    ("by hand", ("manually",)),
+    ("fast", ("quickly",)),
+    ("quickly", ("rapidly",)),
+    ("slowly", ("at a slow pace",)),
+    ("part of", ("portion of",)),
+    ("are called", ("bear the name of",)),
 )
 
 
@@ -136,7 +155,7 @@ def splitting(sentence: str) -> str:
     return sentence
 
 
-def wording(sentence: str, rng: random.Random, most: int = 3) -> str:
+def wording(sentence: str, rng: random.Random, most: int = 5) -> str:
     """Up to `most` words or phrases replaced by others of the same meaning."""
     applicable = [(old, new) for old, new in _PHRASES if re.search(rf"\b{old}\b", sentence)]
     rng.shuffle(applicable)
@@ -159,26 +178,25 @@ def reword(sentence: str, rng: random.Random) -> str:
     rng.shuffle(forms)
     for form in forms:
         changed = form(sentence)
-        if changed != sentence:
+        if changed != sentence and rng.random() < 0.8:
             sentence = changed
             break
-    return wording(sentence, rng)
+    return " ".join(wording(part, rng) for part in re.split(r"(?<=[a-z]\.) (?=[A-Z])", sentence))
 
 
 _PROPER = re.compile(r"^(?:[A-Z][\w-]+ [A-Z]|[A-Z]{2}|I\b|[A-Z][a-z]+'s\b)")
-_COMMON = frozenset(
-    (
-        "the a an it its they their he his she her this that these those in at on by from with for as most some many every each "
-        "all both no not there here one two three when if because although since while after before half about cars books "
-        "workers shop air ground type metal letters lorries ships boats water sea until only such everyone nobody people users several few"
-    ).split()
+_MAY_BE_NAMES = frozenset(
+    "mercury mars venus earth moon sun china turkey may march august bill mark rose will hall".split()
 )
 
 
 def lower(text: str) -> str:
     """The text with a small first letter, unless it begins with a name."""
     first = text.split(" ", 1)[0].strip(",.")
-    return text[0].lower() + text[1:] if first.lower() in _COMMON and not _PROPER.match(text) else text
+    ordinary = first.lower() in _STOP["en"] or (
+        simplemma.is_known(first.lower(), lang="en") and first.lower() not in _MAY_BE_NAMES
+    )
+    return text[0].lower() + text[1:] if ordinary and not _PROPER.match(text) else text
 
 
 def upper(text: str) -> str:

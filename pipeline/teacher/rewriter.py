@@ -15,7 +15,7 @@ from pipeline.rephrase.blocks import Block, blocks
 from pipeline.rephrase.chunking import sentence_spans
 from pipeline.rephrase.tokens import estimate
 from pipeline.teacher.questions import question
-from pipeline.teacher.rewording import reword
+from pipeline.teacher.rewording import lower, reword
 
 SPEAKERS = {"dialogue": ("**Student:**", "**Teacher:**"), "question_answer": ("**Q:**", "**A:**")}
 
@@ -27,7 +27,7 @@ class TeacherRewriter:
     styles = frozenset(
         (
             "encyclopedic question_answer dialogue lecture notes historical cause_and_effect news_report letter "
-            "for_an_expert learning_note worked_steps"
+            "for_an_expert learning_note"
         ).split()
     )
     """Styles it can write; `story_problem`, `for_a_child`, `translation` and `commented_code` need a model."""
@@ -65,11 +65,30 @@ def _block(request: RewriteRequest, block: Block, rng: random.Random) -> str:
         return "\n".join(f"- {' '.join(group)}" for group in groups)
     if request.style in SPEAKERS and english:
         return _asked(sentences, request.style, rng)
-    return " ".join(_said(sentence, rng, english) for sentence in sentences)
+    return " ".join(_said(sentence, rng, english, request.style) for sentence in sentences)
 
 
-def _said(sentence: str, rng: random.Random, english: bool) -> str:
-    return reword(sentence, rng) if english and "$$" not in sentence else sentence
+OPENERS = {
+    "lecture": ("Note that", "Keep in mind that", "Let us record that", "Observe that"),
+    "letter": (
+        "You should know that",
+        "I can tell you that",
+        "As you may remember,",
+        "It is worth knowing that",
+    ),
+    "for_an_expert": ("In brief,", "As is known,"),
+    "historical": ("It is recorded that", "As the sources tell,"),
+    "news_report": ("It is reported that", "According to the text,"),
+}
+"""How some sentences of a style begin; they add no fact."""
+
+
+def _said(sentence: str, rng: random.Random, english: bool, style: str = "") -> str:
+    if not english or "$$" in sentence:
+        return sentence
+    changed = reword(sentence, rng)
+    opens = style in OPENERS and rng.random() < 0.4 and not _HANGS.match(changed) and changed[0].isalpha()
+    return f"{rng.choice(OPENERS[style])} {lower(changed)}" if opens else changed
 
 
 _HANGS = re.compile(r"(?:It|They|He|She|This|These|So|But|Its|His|Her|Their)\b")

@@ -79,7 +79,7 @@ async def test_the_teacher_rewrites_the_samples_and_every_chunk_has_a_verdict() 
 
 
 async def test_equal_seeds_give_equal_texts_and_rows() -> None:
-    document = next(read_documents([], CONFIG))
+    document = next(document for document in read_documents([], CONFIG) if document.source == "en-glass.md")
     teacher = TeacherRewriter()
     first, again, other = [
         await rephrase_document(document, ["dialogue"], teacher, RuleChecker(), CONFIG, seed)

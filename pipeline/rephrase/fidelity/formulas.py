@@ -187,9 +187,9 @@ def _linked(relation: Relation, chained: dict[Key, int], other: Formulas, side_k
             float(number) for number in _LITERAL.findall(relation.left.text + " " + relation.right.text)
         }
         return relation.left.key in side_keys or literals <= other.numbers
-    if not _plain_symbol(relation.left.text) and relation.left.key in side_keys:
-        if relation.right.key in side_keys or _numeric(relation.right) in other.numbers:
-            return True  # the other text relates the two in prose
+    said = relation.right.key in side_keys or _numeric(relation.right) in other.numbers
+    if not _plain_symbol(relation.left.text) and relation.left.key in side_keys and said:
+        return True  # the other text relates the two in prose
     named = _plain_symbol(relation.left.text)
     return bool(
         named

@@ -49,6 +49,7 @@ _ISO = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)|(?<![\d.])(\d{1,2})\.(\
 _HAN_DATE = re.compile(r"(?:(\d{3,4})年)?(?:(\d{1,2})月)(?:(\d{1,2})[日号])?|(\d{3,4})年")
 _HAN_NUMBER = re.compile(r"[零〇一二三四五六七八九十百千万亿两]+")
 _DECADE = re.compile(r"(?<!\d)(1\d|20)(\d)0(?:er|s|’s|'s)\b|(?:années|años)\s+((?:1\d|20)?\d)0\b")
+_YEAR = re.compile(r"1\d{3}|20\d{2}|2100")
 _TIMES = {"twice": 2, "thrice": 3, "zweimal": 2, "dreimal": 3}
 _MINUS = frozenset("-−–")
 
@@ -73,15 +74,8 @@ class Quantity:
     about: bool = False
     weak: bool = False
     date: tuple[int, int, int] = (0, 0, 0)
-
-    @property
-    def year_like(self) -> bool:
-        return (
-            self.kind == "number"
-            and self.unit is None
-            and self.value == int(self.value)
-            and 1000 <= self.value <= 2100
-        )
+    year_like: bool = False
+    """A bare figure of four digits, as years are written."""
 
 
 @lru_cache(maxsize=16)
@@ -383,6 +377,7 @@ def _number(tokens: list[Token], at: int, analysis: Analysis) -> Read | None:
         per,
         about,
         weak or two or token.lower in _TIMES,
+        year_like=unit is None and bool(_YEAR.fullmatch(token.text)) and stop == at + 1,
     )
     return quantity, stop
 

@@ -117,7 +117,7 @@ _TABLE: dict[str, dict[float, str]] = {
         1e12: "terabit terabits tbit",
     },
     "clock": {1.0: "uhr"},
-    "speed": {0.27778: "km/h kmh kph", 1.0: "m/s", 0.44704: "mph"},
+    "speed": {1 / 3.6: "km/h kmh kph", 1.0: "m/s", 0.44704: "mph"},
 }
 
 UNITS: dict[str, Unit] = {

@@ -1,0 +1,145 @@
+"""How well and how fast the fidelity checker works, CPU layers only.
+
+Three sets, side by side: the held-out pairs of `data/fidelity` (written by hand before the rules), corruptions planted
+into the teacher's rewritings of the samples, and, where TRACEMILL_SHARED is set, its labelled pairs. Then chunking and
+checking speed on one core.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pipeline.config.rephrase import RephraseSection
+from pipeline.records import Document, RewriteRequest
+from pipeline.rephrase.audit import wilson
+from pipeline.rephrase.chunking import chunk
+from pipeline.rephrase.fidelity.bench import bench
+from pipeline.rephrase.fidelity.checker import check
+from pipeline.rephrase.fidelity.embeddings import available
+from pipeline.rephrase.fidelity.support import support
+from pipeline.rephrase.inputs import read_documents
+from pipeline.teacher.corruptions import KINDS, plant
+from pipeline.teacher.rewriter import TeacherRewriter
+
+LAYERS = {"rules": ("rules",), "rules+embeddings": ("rules", "embeddings")}
+CONFIG = RephraseSection(chunk_tokens=150)
+
+Pair = tuple[str, str, str, str]
+"""Group, kind (empty: faithful), source, rewriting."""
+
+
+def held_out() -> Iterator[Pair]:
+    for path in sorted((Path(__file__).parent / "data" / "fidelity").glob("*.yaml")):
+        for row in yaml.safe_load(path.read_text(encoding="utf-8")):
+            yield from ((path.stem, "", row["source"], text) for text in row["faithful"])
+            yield from (
+                (path.stem, kind.rstrip("_23"), row["source"], text)
+                for kind, text in row["unfaithful"].items()
+            )
+
+
+def planted() -> Iterator[Pair]:
+    teacher = TeacherRewriter()
+    for document in read_documents([], CONFIG):
+        if document.language != "en":
+            continue
+        for piece in chunk(document, CONFIG):
+            for style in (
+                ("learning_note",) if document.kind == "math" else ("encyclopedic", "dialogue", "notes")
+            ):
+                request = RewriteRequest(document, piece, style, "", 0, 1)
+                text = asyncio.run(teacher.rewrite(request)).text
+                yield "teacher", "", piece.text, text
+                for kind in KINDS:
+                    if (corrupted := plant(text, kind, 1)) is not None:
+                        yield "teacher", kind, piece.text, corrupted.text
+
+
+def report(name: str, pairs: list[Pair], layers: tuple[str, ...]) -> None:
+    """Prints false alarms by group and recall by kind."""
+    alarms: Counter[str] = Counter()
+    clean: Counter[str] = Counter()
+    found: Counter[str] = Counter()
+    bad: Counter[str] = Counter()
+    for group, kind, source, text in pairs:
+        failed = check(source, text, layers=layers).verdict != "faithful"
+        if kind:
+            bad[kind] += 1
+            found[kind] += failed
+        else:
+            clean[group] += 1
+            alarms[group] += failed
+    hits, count = sum(alarms.values()), sum(clean.values())
+    low, high = wilson(hits, count)
+    print(f"{name}: false alarms {hits}/{count} = {hits / count:.1%} (95 % {low:.1%} … {high:.1%})")
+    print("  " + ", ".join(f"{group} {alarms[group]}/{clean[group]}" for group in sorted(clean)))
+    hits, count = sum(found.values()), sum(bad.values())
+    print(f"  recall {hits}/{count} = {hits / count:.1%}")
+    print("  " + ", ".join(f"{kind} {found[kind]}/{bad[kind]}" for kind in sorted(bad)))
+
+
+def rate(work: Callable[[], int], seconds: float = 3.0) -> float:
+    """Units of work per second of processor time, after one round of warming up."""
+    work()
+    done, start = 0, time.process_time()
+    while time.process_time() - start < seconds:
+        done += work()
+    return done / (time.process_time() - start)
+
+
+def speed() -> None:
+    documents = list(read_documents([], CONFIG))
+    text = "\n\n".join(document.text for document in documents if document.language == "en") * 20
+    whole = Document(source="speed", text=text)
+    print(f"chunking: {rate(lambda: len(chunk(whole, CONFIG)) and len(text.encode())) / 1e6:.1f} MB/s")
+    teacher = TeacherRewriter()
+    for kind, wanted in (("knowledge", 200), ("math", 10)):
+        pairs = []
+        for document in documents:
+            if document.language == "en" and document.kind == kind:
+                style = "learning_note" if kind == "math" else "encyclopedic"
+                for piece in chunk(document, CONFIG):
+                    request = RewriteRequest(document, piece, style, "", 0, 1)
+                    pairs.append((piece.text, asyncio.run(teacher.rewrite(request)).text))
+
+        def rules(pairs: list[tuple[str, str]] = pairs) -> int:
+            return len([check(source, rewrite, language="en") for source, rewrite in pairs])
+
+        size = sum(len(source) for source, _ in pairs) // len(pairs)
+        print(
+            f"checking, rules, {kind} chunks of {size} characters: {rate(rules):.0f} pairs/s (wanted: {wanted})"
+        )
+        if kind == "knowledge":
+            fresh = iter(range(10**9))
+
+            def parsed(pairs: list[tuple[str, str]] = pairs) -> int:
+                return len([support(f"{source} {next(fresh)}", rewrite) for source, rewrite in pairs])
+
+            print(f"support score with the tagging layer: {rate(parsed):.0f} pairs/s (wanted: 30)")
+
+
+def main() -> None:
+    sets: list[tuple[str, list[Pair]]] = [("held-out", list(held_out())), ("planted", list(planted()))]
+    for layer, layers in LAYERS.items():
+        if layer != "rules" and not available():
+            print(f"{layer}: not installed (pip install 'tracemill[rephrase]')")
+            continue
+        for name, pairs in sets:
+            report(f"{name}, {layer}", pairs, layers)
+    shared = os.environ.get("TRACEMILL_SHARED")
+    if shared:
+        result: dict[str, Any] = bench(Path(shared) / "data" / "fidelity_dev.jsonl.gz")
+        print(f"labelled pairs: {result}")
+    speed()
+
+
+if __name__ == "__main__":
+    main()
