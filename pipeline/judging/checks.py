@@ -9,21 +9,18 @@ from collections.abc import Callable
 from pipeline.judging.claims import honest_about_nothing
 from pipeline.judging.evidence import Evidence, MadeCall
 from pipeline.judging.statements import stated
+from pipeline.judging.verdict import verdict
 from pipeline.records import (
-    Check,
     EndReason,
     Owner,
     PolicyCheck,
     Predicate,
     ReplyCheck,
-    StateCheck,
     ToolCheck,
     Value,
     Verdict,
-    WorldError,
 )
 from pipeline.tasks.values import equal_values, folded, mentions, says_value
-from pipeline.worlds.sql import SqlWorld
 
 
 def protocol(evidence: Evidence) -> Verdict:
@@ -32,70 +29,46 @@ def protocol(evidence: Evidence) -> Verdict:
     owner = reason.owner
     last = evidence.events[-1].index if evidence.events else 0
     if reason is EndReason.PAUSED:
-        return _verdict("regular end", "protocol", Value.UNSCORED, (last,), "paused", Owner.INFRA)
+        return verdict("regular end", "protocol", Value.UNSCORED, Owner.INFRA, (last,), "paused")
     if owner in (Owner.INFRA, Owner.USER, Owner.TOOL):
-        return _verdict("regular end", "protocol", Value.UNSCORED, (last,), str(reason), owner)
+        return verdict("regular end", "protocol", Value.UNSCORED, owner, (last,), str(reason))
     if owner is not None:
-        return _verdict("regular end", "protocol", Value.FAIL, (last,), str(reason), owner)
+        return verdict("regular end", "protocol", Value.FAIL, owner, (last,), str(reason))
     if evidence.unanswered:
-        return _verdict(
-            "regular end", "protocol", Value.FAIL, tuple(evidence.unanswered), "a call has no answer"
+        return verdict(
+            "regular end",
+            "protocol",
+            Value.FAIL,
+            Owner.AGENT,
+            tuple(evidence.unanswered),
+            "a call has no answer",
         )
-    return _verdict("regular end", "protocol", Value.PASS, ())
+    return verdict("regular end", "protocol", Value.PASS)
 
 
-def _verdict(
-    name: str,
-    kind: str,
-    value: Value,
-    evidence: tuple[int, ...],
-    reason: str = "",
-    owner: Owner = Owner.AGENT,
-    mandatory: bool = True,
-    weight: float = 1.0,
-) -> Verdict:
-    return Verdict(
-        check=name,
-        kind=kind,
-        value=value,
-        owner=owner,
-        evidence=evidence,
-        reason=reason,
-        mandatory=mandatory,
-        weight=weight,
-    )
-
-
-def decide(check: Check, evidence: Evidence, final: SqlWorld | None) -> Verdict | None:
-    """The verdict of one check; None when only a model can decide.
-
-    `final` is a world in the trajectory's last state, with `changes` listed; None where the host has no states.
-    """
-    if isinstance(check, StateCheck):
-        passed, where, reason, owner = _state(check, final)
-    elif isinstance(check, ToolCheck):
-        passed, where, reason, owner = (*_tool(check, evidence), Owner.AGENT)
+def decide(check: ToolCheck | ReplyCheck | PolicyCheck, evidence: Evidence) -> Verdict | None:
+    """The verdict of one check on calls, words or conduct; None when only a model can decide."""
+    if isinstance(check, ToolCheck):
+        passed, where, reason = _tool(check, evidence)
     elif isinstance(check, ReplyCheck):
         if not check.values and not check.absent:
             return None
-        passed, where, reason, owner = (*_reply(check, evidence), Owner.AGENT)
+        passed, where, reason = _reply(check, evidence)
     elif check.form == "judge":
         return None
     else:
-        passed, where, reason, owner = (*_CONDUCT[check.form](check, evidence), Owner.AGENT)
-    value = Value.UNSCORED if passed is None else Value.PASS if passed else Value.FAIL
-    return _verdict(
-        check.name, check.kind, value, where, "" if passed else reason, owner, check.mandatory, check.weight
+        passed, where, reason = _CONDUCT[check.form](check, evidence)
+    value = Value.PASS if passed else Value.FAIL
+    return verdict(
+        check.name,
+        check.kind,
+        value,
+        Owner.AGENT,
+        where,
+        "" if passed else reason,
+        check.mandatory,
+        check.weight,
     )
-
-
-def _state(check: StateCheck, final: SqlWorld | None) -> tuple[bool | None, tuple[int, ...], str, Owner]:
-    if final is None:
-        return None, (), "this host keeps no state", Owner.TOOL
-    try:
-        return final.holds(check.sql), (), f"not true in the final state: {check.sql}", Owner.AGENT
-    except WorldError as error:
-        return None, (), error.what, Owner.TOOL
 
 
 # ---- calls --------------------------------------------------------------------------------------------------
@@ -168,11 +141,15 @@ def _reply(check: ReplyCheck, evidence: Evidence) -> tuple[bool, tuple[int, ...]
 
 def _says(text: str, value: str) -> bool:
     """By value: dates, times and amounts in any notation, words also in the plural."""
-    if says_value(text, value) or mentions(text, f"{value}s"):
-        return True
     values = stated(value)
-    plain = not re.search(r"[^\W\d]{3,}", value)
-    return bool(values) and plain and values <= stated(text)
+    if values and _WORDLESS.search(value) is None:
+        return values <= stated(text) or says_value(text, value)
+    if not values and folded(value) not in folded(text):
+        return False
+    return says_value(text, value) or mentions(text, f"{value}s")
+
+
+_WORDLESS = re.compile(r"[^\W\d]{3,}")
 
 
 # ---- conduct ------------------------------------------------------------------------------------------------

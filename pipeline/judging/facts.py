@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from pipeline.judging.evidence import Evidence
 from pipeline.judging.statements import Row, Stated, rows_of, stated
+from pipeline.judging.verdict import verdict
 from pipeline.records import AgentProfile, Event, Failure, Owner, Value, Verdict, canonical_json
 from pipeline.tasks.values import folded, mentions
 
@@ -41,7 +42,7 @@ def says_what_it_knows(evidence: Evidence) -> Verdict:
                 for part in _parts(event.content):
                     strange = known.strange(part, event.content)
                     if strange:
-                        return Verdict(
+                        return verdict(
                             check=CHECK,
                             kind="facts",
                             value=Value.FAIL,
@@ -53,7 +54,7 @@ def says_what_it_knows(evidence: Evidence) -> Verdict:
                 known.asked(call.raw)
         else:
             known.learn(event)
-    return Verdict(check=CHECK, kind="facts", value=Value.PASS, owner=Owner.AGENT)
+    return verdict(check=CHECK, kind="facts", value=Value.PASS, owner=Owner.AGENT)
 
 
 def _shown(values: Iterable[Stated]) -> str:
@@ -285,8 +286,8 @@ class _Known:
                 if not later:
                     found |= row.values
                     continue
-                for column, cell in row.columns.items():
-                    found |= {v for v in _cell(cell) if not _superseded(column, v, said, later)}
+                for column, cell in row.cells.items():
+                    found |= {v for v in cell if not _superseded(column, v, said, later)}
         return frozenset(found)
 
     def _foreign(self, values: frozenset[Stated], part: str) -> frozenset[Stated]:
@@ -334,14 +335,7 @@ class _Known:
             not words.isdisjoint(near(text, value, 6)) for text in self.heard if value in stated(text)
         ):
             return True
-        cells = [
-            (row, column)
-            for rows in meant
-            for row in rows
-            if value in row.values
-            for column, cell in row.columns.items()
-            if value in _cell(cell)
-        ]
+        cells = [(row, column) for rows in meant for row in rows for column in row.places.get(value, ())]
         if number:
             cells = [
                 (row, column) for row, column in cells if not words.isdisjoint(_about(row, column, value))
@@ -359,9 +353,7 @@ class _Known:
                 (number, row, column)
                 for number, answer in enumerate(self.answers)
                 for row in answer.rows
-                if value in row.values
-                for column, cell in row.columns.items()
-                if value in _cell(cell)
+                for column in row.places.get(value, ())
             ]
             if where and all(self._replaced(number, row, column, said) for number, row, column in where):
                 found.add(value)
@@ -372,25 +364,25 @@ class _Known:
             for other in later.rows:
                 if column not in other.columns or other.columns[column] == row.columns[column]:
                     continue
-                if _same_thing(row, other) and not (_cell(other.columns[column]) & said):
+                if _same_thing(row, other) and other.cell(column).isdisjoint(said):
                     return True
         return False
 
 
 def meant_rows(rows: tuple[Row, ...], values: frozenset[Stated], low: str) -> Sequence[Row]:
     """The rows of one result that a statement is about: those whose code or name stands in it and in no other row,
-    else those with a date or time that no other has, else those with all dates and times that are stated."""
+    else those with all dates and times that are stated, else those with one that no other row has, else all."""
     if len(rows) < 2:
         return rows
     marks = frozenset(value for value in values if value[0] != "number")
     codes = frozenset(value for value in marks if value[0] == "code")
-    return (
-        [row for row in rows if _alone(codes & row.values, rows) or _named(row, rows, low)]
-        or [row for row in rows if marks and marks <= row.values]
-        or ([] if _one_moment(marks, rows) else None)
-        or [row for row in rows if _alone(marks & row.values, rows)]
-        or rows
-    )
+    named = [row for row in rows if not codes.isdisjoint(row.own_values) or _named(row, low)]
+    if named or not marks:
+        return named or rows
+    fitting = [row for row in rows if marks <= row.values]
+    if fitting or _one_moment(marks, rows):
+        return fitting
+    return [row for row in rows if not marks.isdisjoint(row.own_values)] or rows
 
 
 def _one_moment(marks: frozenset[Stated], rows: tuple[Row, ...]) -> bool:
@@ -399,12 +391,8 @@ def _one_moment(marks: frozenset[Stated], rows: tuple[Row, ...]) -> bool:
     return sorted(kind for kind, _ in mine) == ["date", "time"]
 
 
-def _alone(marks: frozenset[Stated], rows: tuple[Row, ...]) -> bool:
-    return any(sum(mark in row.values for row in rows) == 1 for mark in marks)
-
-
-def _named(row: Row, rows: tuple[Row, ...], low: str) -> bool:
-    return any(mentions(low, name) and sum(name in other.names for other in rows) == 1 for name in row.names)
+def _named(row: Row, low: str) -> bool:
+    return any(name in low and mentions(low, name) for name in row.own_names)
 
 
 @lru_cache(maxsize=20_000)
@@ -445,7 +433,9 @@ def _contradicts(value: Stated, part: str, said: frozenset[Stated], single: Sequ
         unsaid = [
             column
             for column, cell in row.columns.items()
-            if isinstance(cell, int | float) and not isinstance(cell, bool) and _cell(cell).isdisjoint(said)
+            if isinstance(cell, int | float)
+            and not isinstance(cell, bool)
+            and row.cell(column).isdisjoint(said)
         ]
         beside = near(part, value, 4)
         if any(not beside.isdisjoint(_stem(w) for w in column.split("_") if len(w) > 2) for column in unsaid):
@@ -456,7 +446,7 @@ def _contradicts(value: Stated, part: str, said: frozenset[Stated], single: Sequ
 def _superseded(column: str, value: Stated, said: frozenset[Stated], single: Sequence[Row]) -> bool:
     """Whether the one row of a new result has another value in this column, and that one is not said."""
     for row in single:
-        cell = _cell(row.columns.get(column))
+        cell = row.cell(column)
         if cell and value not in cell and cell.isdisjoint(said):
             return True
     return False
@@ -466,17 +456,6 @@ def _same_thing(row: Row, other: Row) -> bool:
     """Whether two rows tell of one thing: a code stands in both."""
     codes = {value for value in row.values if value[0] == "code"}
     return not codes.isdisjoint(other.values)
-
-
-@lru_cache(maxsize=100_000)
-def _cell_text(text: str) -> frozenset[Stated]:
-    return stated(text)
-
-
-def _cell(cell: object) -> frozenset[Stated]:
-    if cell is None or isinstance(cell, bool):
-        return frozenset()
-    return _cell_text(cell if isinstance(cell, str) else canonical_json(cell))
 
 
 def _totals(rows: tuple[Row, ...]) -> Iterable[float]:

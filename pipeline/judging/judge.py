@@ -8,25 +8,24 @@ from pipeline.judging.checks import decide, protocol
 from pipeline.judging.evidence import Evidence
 from pipeline.judging.facts import says_what_it_knows
 from pipeline.judging.hacks import hack_checks
+from pipeline.judging.states import state_verdicts
 from pipeline.judging.verdict import aggregate
 from pipeline.judging.voting import unscored, vote
 from pipeline.records import (
     Check,
     Judge,
     Judgement,
-    Owner,
     PolicyCheck,
     ReplyCheck,
     Snapshot,
+    StateCheck,
     Task,
     TaskError,
     Trajectory,
     Value,
     Verdict,
     World,
-    WorldError,
 )
-from pipeline.worlds.sql import SqlHost
 
 
 async def judge(
@@ -53,46 +52,23 @@ async def judge(
         )
     verdicts = [ended, says_what_it_knows(evidence), *hack_checks(evidence, world)]
     open_checks: list[ReplyCheck | PolicyCheck] = []
-    host = _final_world(world, final)
-    try:
-        for check in task.rubric.checks:
-            verdict = decide(check, evidence, host.live if host else None)
-            if verdict is not None:
-                verdicts.append(verdict)
-            elif isinstance(check, ReplyCheck | PolicyCheck):
-                open_checks.append(check)
-        if host is not None:
-            verdicts.extend(_invariants(host))
-    finally:
-        if host is not None:
-            await host.close()
+    for check in task.rubric.checks:
+        if isinstance(check, StateCheck):
+            continue
+        verdict = decide(check, evidence)
+        if verdict is not None:
+            verdicts.append(verdict)
+        elif isinstance(check, ReplyCheck | PolicyCheck):
+            open_checks.append(check)
+    verdicts.extend(
+        state_verdicts([c for c in task.rubric.checks if isinstance(c, StateCheck)], world, final)
+    )
     failed = any(one.value is Value.FAIL and one.mandatory for one in verdicts)
     if open_checks and not failed:
         verdicts.extend(await vote(judges, escalation, task, trajectory, open_checks))
     elif open_checks:
         verdicts.extend(unscored(check, "a certain check has failed already") for check in open_checks)
     return aggregate(trajectory.id, verdicts, task.rubric.threshold)
-
-
-def _final_world(world: World | None, final: Snapshot | None) -> SqlHost | None:
-    if world is None or final is None:
-        return None
-    host = SqlHost(world)
-    try:
-        host.live.restore(final)
-        host.live.list_changes()
-    except WorldError:
-        host.live.reset()
-        raise
-    return host
-
-
-def _invariants(host: SqlHost) -> list[Verdict]:
-    broken = host.live.broken_invariant()
-    if broken is None:
-        return []
-    reason = f"the invariant {broken!r} is broken"
-    return [Verdict(check="invariants", kind="state", value=Value.FAIL, owner=Owner.TOOL, reason=reason)]
 
 
 def _not_reached(check: Check, ended: Verdict) -> Verdict:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from pipeline.records import Json
@@ -77,12 +78,24 @@ def _minutes(raw: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One object of a result: its columns as text, the values they state, and the names among them."""
+    """One object of a result: its columns, the values they state, and the names among them."""
 
     columns: dict[str, Json]
+    cells: dict[str, frozenset[Stated]]
     values: frozenset[Stated]
     names: frozenset[str]
     """Folded texts without digits, by which a person could point at the row."""
+    places: dict[Stated, tuple[str, ...]]
+    """Value to the columns that state it."""
+    own_values: frozenset[Stated] = frozenset()
+    """Values that no other row of the result has."""
+    own_names: frozenset[str] = frozenset()
+
+    def cell(self, column: str) -> frozenset[Stated]:
+        return self.cells.get(column, _NOTHING)
+
+
+_NOTHING: frozenset[Stated] = frozenset()
 
 
 @lru_cache(maxsize=50_000)
@@ -94,19 +107,33 @@ def rows_of(content: str) -> tuple[Row, ...]:
         return ()
     if isinstance(value, dict) and isinstance(value.get("items"), list):
         value = value["items"]
-    return tuple(_row(item) for item in (value if isinstance(value, list) else [value]))
+    rows = [_row(item) for item in (value if isinstance(value, list) else [value])]
+    if len(rows) < 2:
+        return tuple(rows)
+    values = Counter(one for row in rows for one in row.values)
+    names = Counter(one for row in rows for one in row.names)
+    return tuple(
+        replace(
+            row,
+            own_values=frozenset(one for one in row.values if values[one] == 1),
+            own_names=frozenset(one for one in row.names if names[one] == 1),
+        )
+        for row in rows
+    )
 
 
 def _row(item: Json) -> Row:
     columns = item if isinstance(item, dict) else {"value": item}
-    values: set[Stated] = set()
+    cells: dict[str, frozenset[Stated]] = {}
+    places: dict[Stated, tuple[str, ...]] = {}
     names = set()
-    for value in columns.values():
+    for column, value in columns.items():
         if value is None or isinstance(value, bool):
             continue
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        found = stated(text)
-        values |= found
+        found = cells[column] = stated(text)
+        for one in found:
+            places[one] = (*places.get(one, ()), column)
         if not found and len(text) >= 4 and isinstance(value, str):
             names.add(folded(text))
-    return Row(columns, frozenset(values), frozenset(names))
+    return Row(columns, cells, frozenset(places), frozenset(names), places)

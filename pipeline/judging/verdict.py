@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from pipeline.records import Judgement, Owner, Value, Verdict
 
@@ -47,4 +48,28 @@ def _judgement(
         owner=because.owner if because else None,
         reward=_share(verdicts) if value is Value.PASS else 0.0,
         reason=f"{because.check}: {because.reason}" if because else "",
+    )
+
+
+@lru_cache(maxsize=100_000)
+def verdict(
+    check: str,
+    kind: str,
+    value: Value,
+    owner: Owner = Owner.AGENT,
+    evidence: tuple[int, ...] = (),
+    reason: str = "",
+    mandatory: bool = True,
+    weight: float = 1.0,
+) -> Verdict:
+    """A verdict of the rules. Equal ones are one object, since most of a run's are."""
+    return Verdict(
+        check=check,
+        kind=kind,
+        value=value,
+        owner=owner,
+        evidence=evidence,
+        reason=reason,
+        mandatory=mandatory,
+        weight=weight,
     )

@@ -1,0 +1,115 @@
+"""State checks and invariants on the state a trajectory left, each decided once per state.
+
+Attempts at one task often end in the same state, so a query is remembered by world, state and clock; only when one
+is new is the state restored, in a copy of the world that stays open, and all new queries run as one statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pipeline.judging.verdict import verdict
+from pipeline.records import Owner, Snapshot, StateCheck, TaskError, Value, Verdict, World, WorldError
+from pipeline.worlds.sql import SqlWorld
+
+Answer = bool | str
+"""Whether a query holds; a text says why it cannot be run."""
+_REMEMBERED = 200_000
+_OPEN = 64
+_answers: dict[tuple[str, str, str, str], Answer] = {}
+_worlds: dict[str, SqlWorld] = {}
+
+
+def holding(world: World, final: Snapshot, queries: Sequence[str]) -> list[Answer]:
+    """For each query whether its first value is true in a state."""
+    state = f"{final.state}{final.rows}" if world.log_tables else final.state
+    place = (world.id, state, final.clock)
+    missing = [sql for sql in dict.fromkeys(queries) if (*place, sql) not in _answers]
+    if missing:
+        if len(_answers) > _REMEMBERED:
+            _answers.clear()
+        for sql, answer in zip(missing, _run(world, final, missing), strict=True):
+            _answers[(*place, sql)] = answer
+    return [_answers[(*place, sql)] for sql in queries]
+
+
+def _run(world: World, final: Snapshot, queries: Sequence[str]) -> list[Answer]:
+    live = _live(world)
+    try:
+        live.restore(final)
+    except WorldError as error:
+        live.reset()
+        raise TaskError(
+            f"The final state of a trajectory does not fit its world {world.name}: {error.what}",
+            way_out="Judge it with the tool repository of the run that made it.",
+        ) from error
+    live.list_changes()
+    if not _plain(queries):
+        return _singly(live, queries)
+    together = "select " + ", ".join(f"({sql}) as c{number}" for number, sql in enumerate(queries))
+    try:
+        return [bool(value) for value in live.ask(together, limit=1)[0].values()]
+    except WorldError:
+        return _singly(live, queries)  # to tell which one it is
+
+
+def _plain(queries: Iterable[str]) -> bool:
+    """Whether all can stand as scalar subqueries of one statement."""
+    return all(sql.lstrip()[:6].lower() == "select" and ";" not in sql for sql in queries)
+
+
+def _singly(live: SqlWorld, queries: Iterable[str]) -> list[Answer]:
+    found: list[Answer] = []
+    for sql in queries:
+        try:
+            found.append(live.holds(sql))
+        except WorldError as error:
+            found.append(error.what)
+    return found
+
+
+def _live(world: World) -> SqlWorld:
+    if world.id not in _worlds:
+        while len(_worlds) >= _OPEN:
+            _worlds.pop(next(iter(_worlds))).close()
+        _worlds[world.id] = SqlWorld(world)
+    return _worlds[world.id]
+
+
+def state_verdicts(
+    checks: Sequence[StateCheck], world: World | None, final: Snapshot | None
+) -> list[Verdict]:
+    """One verdict per check, and one more when an invariant is broken."""
+    if world is None or final is None:
+        return [_verdict(check, Value.UNSCORED, Owner.TOOL, "this host keeps no state") for check in checks]
+    invariants = world.invariants if final.rows else ()
+    answers = holding(world, final, [check.sql for check in checks] + [one.sql for one in invariants])
+    verdicts = [_decided(check, answer) for check, answer in zip(checks, answers, strict=False)]
+    for invariant, answer in zip(invariants, answers[len(checks) :], strict=True):
+        if answer is not True:
+            reason = f"the invariant {invariant.name!r} is broken" if answer is False else str(answer)
+            verdicts.append(
+                Verdict(check="invariants", kind="state", value=Value.FAIL, owner=Owner.TOOL, reason=reason)
+            )
+            break
+    return verdicts
+
+
+def _decided(check: StateCheck, answer: Answer) -> Verdict:
+    if answer is True:
+        return _verdict(check, Value.PASS, Owner.AGENT, "")
+    if answer is False:
+        return _verdict(check, Value.FAIL, Owner.AGENT, f"not true in the final state: {check.sql}")
+    return _verdict(check, Value.UNSCORED, Owner.TOOL, answer)
+
+
+def _verdict(check: StateCheck, value: Value, owner: Owner, reason: str) -> Verdict:
+    return verdict(
+        check=check.name,
+        kind="state",
+        value=value,
+        owner=owner,
+        reason=reason,
+        mandatory=check.mandatory,
+        weight=check.weight,
+    )
