@@ -13,9 +13,9 @@ from store_samples import judgement, task, trajectory, world
 
 from pipeline.config.publish import PublishSection
 from pipeline.records import Event, InputError, Owner, RunError, Task, ToolCall, Trajectory, Value, World
-from pipeline.store import RunFolder, funnel_row, gather, task_row, trajectory_rows, world_row
+from pipeline.store import RunFolder, event_row, funnel_row, gather, task_row, trajectory_rows, world_row
 from pipeline.store.export import FORMATS, export
-from pipeline.store.export.conversation import Conversation, Turn
+from pipeline.store.export.conversation import Conversation, Turn, Unfit, conversation
 from pipeline.store.export.rendering import render, verify
 
 SHAPES = ("a int", "a int, b text", "a int, b text, c real", "a text, b text", "a real", "a text, b int")
@@ -308,6 +308,17 @@ def test_a_row_that_no_trainer_should_see_is_rejected_with_its_reason(
         row["subject"]: row for row in pq.read_table(tmp_path / "out" / "decisions.parquet").to_pylist()
     }
     assert decisions[first[0]]["reason"] == reason
+
+
+@pytest.mark.parametrize(("host", "taken"), [("container", True), ("sql", False)])
+def test_only_work_in_a_container_may_end_with_a_call(host: str, taken: bool) -> None:
+    done = trajectory(task())
+    row = {"id": done.id, "host": host, "planted": "[]"}
+    events = [event_row(done.id, event) for event in done.events[:7]]
+    if taken:
+        assert [turn.role for turn in conversation(row, events, "[]", {}).turns][-2:] == ["tool", "tool"]
+    with pytest.raises(Unfit, match="without"):
+        conversation(row, events if not taken else events[:-1], "[]", {})
 
 
 def test_arguments_stay_as_the_agent_wrote_them(tmp_path: Path) -> None:

@@ -99,14 +99,16 @@ def _step(event: Row) -> _Step:
 def conversation(row: Row, events: Sequence[Row], tools: str, about: dict[str, Any]) -> Conversation:
     """The conversation of a `trajectories` row and its `events` rows. Raises Unfit with the reason.
 
-    Turns after the agent's last word are cut off: there is nothing to learn in a farewell that nobody answers.
+    Turns after the agent's last word are cut off: there is nothing to learn in a farewell that nobody answers. Work
+    in a container may end with a call (handing in), talk with a user may not.
     """
     steps = [_step(event) for event in sorted(events, key=lambda event: int(event["index"]))]
     while steps and steps[-1].role == "user":
         steps.pop()
     if [step.role for step in steps[:2]] != ["system", "user"]:
         raise Unfit("does not open with a system prompt and a user turn")
-    if steps[-1].role != "assistant" or steps[-1].calls:
+    last = {"assistant", "tool"} if row["host"] == "container" else {"assistant"}
+    if steps[-1].role not in last or steps[-1].calls:
         raise Unfit("ends without the agent's word")
     planted = set(json.loads(row["planted"] or "[]"))
     turns: list[Turn] = []
@@ -142,6 +144,8 @@ def conversation(row: Row, events: Sequence[Row], tools: str, about: dict[str, A
                 weight=int(learn and not empty),
             )
         )
+    if waiting:
+        raise Unfit("a call without an answer", f"event {steps[-1].index}")
     if not any(turn.weight for turn in turns):
         raise Unfit("no turn to learn from")
     return Conversation(row["id"], tuple(turns), tools, about)
