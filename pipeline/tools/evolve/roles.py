@@ -7,16 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline.records import Json
+from pipeline.worlds.sql.image import shared_lists
 from pipeline.tools.evolve.vocabulary import Field, Noun, Thing, Vocabulary, quoted, rows_of
 
 MOST_FIELDS = 3
+STAFF = 6
 
 
 class Roles:
     """The names of one world: for each role (say `item`) a family of template variables.
 
     `item`, `items`, `a_item`: the noun; `item_id`, `item_t`, `item_c`, `item_p`: id column, table, name column, prefix
-    of ids; `item_up`: the noun in an error code. Of sites and things also `item_rows`: a table expression of their names
+    of ids; `item_up`: the noun in an error code. Of sites, staff and things also `item_rows`: a table expression of their names
     (`key`, `value`); `item_unit`, `item_units`; `item_low`, `item_high`: prices; and of their fields `item_ddl`,
     `item_cols`, `item_vals` (drawn), `item_first` (a new row's), `item_where`, `item_said`, each empty when there are none.
     """
@@ -33,6 +35,8 @@ class Roles:
             self._name(role, noun, _prefix(noun, prefixes))
             if slot == "site":
                 self.context |= {f"{role}_rows": rows_of(words.sites), f"{role}_names": list(words.sites)}
+            if slot == "staff":
+                self.context |= {f"{role}_rows": rows_of(_people(rng)), f"{role}_count": STAFF}
             if slot in words.things:
                 self._describe(role, words.things[slot], named, rng)
 
@@ -104,6 +108,13 @@ class Roles:
                     ],
                 }
         return found
+
+
+def _people(rng: random.Random) -> tuple[str, ...]:
+    """Different full names."""
+    lists = shared_lists()
+    given = rng.sample(lists["given_name"], STAFF)
+    return tuple(f"{one} {other}" for one, other in zip(given, rng.sample(lists["family_name"], STAFF), strict=True))
 
 
 def _prefix(noun: Noun, taken: set[str]) -> str:

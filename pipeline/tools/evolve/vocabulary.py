@@ -205,6 +205,8 @@ def _field(name: str, value: Any) -> Field:
             raise ValueError(f"the field {name} has one value only")
         return Field(name, values=tuple(value))
     low, high, unit = value
+    if isinstance(low, bool) or not (isinstance(low, int) and isinstance(high, int) and low < high):
+        raise ValueError(f"the field {name} is neither a list of texts nor [low, high, unit]")
     return Field(name, low=int(low), high=int(high), unit=str(unit))
 
 
