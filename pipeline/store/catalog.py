@@ -63,6 +63,7 @@ class Catalog:
         self.path = self.data_dir / "catalog.duckdb"
         self._database: duckdb.DuckDBPyConnection | None = None
         self._left_out: dict[str, int] = {}
+        self._made: set[str] = set()
         if any(character in str(self.data_dir) for character in "*?[]{}"):
             raise RunError(
                 f"The data folder {self.data_dir} has a character in its path that stands for others in patterns.",
@@ -75,7 +76,8 @@ class Catalog:
         with told_when_full(self.path), self._building() as folder:
             building = folder / self.path.name
             with told_of_sql(), closing(duckdb.connect(str(building))) as connection:
-                self._create_views(connection)
+                for statement in self.views().values():
+                    connection.execute(statement)
             sync_file(building)
             building.replace(self.path)
             sync_file(self.data_dir)
@@ -88,12 +90,17 @@ class Catalog:
         with tempfile.TemporaryDirectory(prefix=BUILDING, dir=self.data_dir) as folder:
             yield Path(folder)
 
-    def connect(self) -> duckdb.DuckDBPyConnection:
-        """A connection to an in-memory database with all views. They see rows as they are at each query."""
+    def connect(self, sql: str = "") -> duckdb.DuckDBPyConnection:
+        """A connection to an in-memory database with all views, or with those that `sql` names.
+
+        Views see rows as they are at each query. Making one takes a look at all run folders, so only what is named is
+        made; a statement that names none (`show tables`) may mean any.
+        """
         others = self.other_versions()
         if self._database is None or others != self._left_out:
             self._lay_empty()
             self._left_out = others
+            self._made = set()
             self._database = duckdb.connect(
                 config={
                     "autoinstall_known_extensions": False,
@@ -101,7 +108,17 @@ class Catalog:
                     "TimeZone": "UTC",
                 }
             )
-            self._create_views(self._database)
+        views = self.views()
+        wanted = _words(sql) & views.keys() or set(views)
+        for name in reversed(
+            views
+        ):  # a view is made after those it rests on, so they come earlier in the order
+            if name in wanted:
+                wanted |= _words(views[name]) & views.keys() if name in _DERIVED else set()
+        for name, statement in views.items():
+            if name in wanted - self._made:
+                self._database.execute(statement)
+                self._made.add(name)
         return self._database.cursor()
 
     def query(self, sql: str) -> Result:
@@ -110,8 +127,8 @@ class Catalog:
         Raises InputError for a statement that writes, for several statements and for an error in the SQL, and
         RunError for a damaged shard.
         """
-        connection = self.connect()
         with told_of_sql():
+            connection = self.connect(sql)
             statements = connection.extract_statements(sql)
         if len(statements) != 1:
             raise InputError(f"{len(statements)} statements were given.", way_out="Give exactly one query.")
@@ -139,18 +156,14 @@ class Catalog:
 
     # -- views -------------------------------------------------------------------------------------------------
 
-    def _create_views(self, connection: duckdb.DuckDBPyConnection) -> None:
-        for statement in self.views():
-            connection.execute(statement)
-
-    def views(self) -> Iterator[str]:
-        """The statements that make all views, in order."""
+    def views(self) -> dict[str, str]:
+        """The statement that makes each view; a view rests only on earlier ones."""
         runs = self.data_dir / "runs"
         others = self.other_versions()
         folders = (
             [_EMPTY, *(name for name in names(self.data_dir) if name not in others)] if others else ["*"]
         )
-        yield f"create view runs as {_RUNS.format(runs=_quoted(runs))}"
+        made = {"runs": f"create view runs as {_RUNS.format(runs=_quoted(runs))}"}
         for table in TABLES.values():
             globs = ", ".join(
                 f"'{_quoted(runs / folder / 'shards')}/*/{table.name}.parquet'"
@@ -159,12 +172,13 @@ class Catalog:
             )
             name = f"all_{table.name}" if table.name in _DERIVED else table.name
             distinct = f"distinct on (run, {', '.join(table.key)}) " if table.shared else ""
-            yield (
+            made[name] = (
                 f"create view {name} as select {distinct}split_part(filename, '/', -4) as run,"
                 f" * exclude (filename) from read_parquet([{globs}], filename = true, hive_partitioning = false)"
             )
         for name, sql in _DERIVED.items():
-            yield f"create view {name} as {sql}"
+            made[name] = f"create view {name} as {sql}"
+        return made
 
     def _lay_empty(self) -> None:
         """Makes sure that every table has one typed shard without rows, of the present schema."""
@@ -206,6 +220,10 @@ def _kind(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) ->
     if statement.type is duckdb.StatementType.MULTI and _READING.match(statement.query):
         return "SELECT"
     return str(statement.type.name)
+
+
+def _words(sql: str) -> set[str]:
+    return set(re.findall(r"\w+", sql.lower()))
 
 
 def _quoted(path: Path) -> str:
