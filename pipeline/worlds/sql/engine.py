@@ -11,9 +11,8 @@ from functools import lru_cache
 
 from pipeline.records import Call, Failure, Json, Snapshot, ToolSpec, World, WorldError
 from pipeline.worlds.host import Ability, CallResult
-from pipeline.worlds.sql.functions import install_functions
-from pipeline.worlds.sql.guard import Guard, Limits, check_statement
-from pipeline.worlds.sql.image import Image, build_image
+from pipeline.worlds.sql.guard import Limits, check_statement
+from pipeline.worlds.sql.image import Image, build_image, open_image
 from pipeline.worlds.sql.ledger import Key, Ledger, Note, RowChange, changed_columns, improper, same, size_of
 from pipeline.worlds.sql.program import Compiled, compile_tool, prove_tools
 from pipeline.worlds.sql.schema import LOG_TABLE, Row, quoted
@@ -69,31 +68,28 @@ class SqlWorld:
         self.world = world
         self.tools: Mapping[str, ToolSpec] = world.tool_by_name
         self.clock = world.clock
-        self._connection = sqlite3.connect(
-            ":memory:", isolation_level=None, cached_statements=1024, check_same_thread=False
-        )
-        install_functions(self._connection, lambda: self.clock)
-        self._guard = Guard(self._connection, self.runtime.limits)
-        self._guard.tables = frozenset(self.runtime.image.tables)
-        self._guard.views = self.runtime.image.views
-        self._guard.mode = "program"
-        self._execute = self._connection.execute
         self._ledger = Ledger(self.runtime.image)
-        with self._guard.call("engine"):
-            self._execute("create temp table changes(tbl text, key text, op text, col text, old, new)")
-        self._load()
+        self._open()
 
     # ---- state ------------------------------------------------------------------------------------------
 
-    def _load(self) -> None:
-        """The seed, byte by byte."""
+    def _open(self) -> None:
+        """The seed, byte by byte, on a connection of its own: SQLite 3.40 crashes when a connection that has used
+        `json_each` is given another image."""
+        self._connection, self._guard = open_image(
+            self.runtime.image, self.runtime.limits, lambda: self.clock
+        )
+        self._execute = self._connection.execute
         with self._guard.call("engine"):
-            self._connection.deserialize(self.runtime.image.data)
-            size = self._execute("pragma page_size").fetchone()[0]
-            self._execute(f"pragma max_page_count={self.runtime.limits.database_bytes // size}")
+            self._execute("create temp table changes(tbl text, key text, op text, col text, old, new)")
+        self._guard.mode = "program"
         self._ledger.clear()
         self._total = self._connection.total_changes
         self._begin_anew()
+
+    def _load(self) -> None:
+        self._connection.close()
+        self._open()
 
     def _begin_anew(self) -> None:
         self._counter = FIRST_ID

@@ -56,7 +56,7 @@ class Limits:
 
 
 class Guard:
-    """The authorizer and the limits of one connection.
+    """The authorizer and the limits of one connection, which is not given another image afterwards.
 
     `mode` decides what the next statement prepared may do: `schema` makes tables, `build` fills them, `read` reads,
     `program` changes rows, too, `check` reads the world and the list of changes, `engine` is the engine itself.
@@ -76,6 +76,10 @@ class Guard:
         connection.execute("pragma foreign_keys=on")
         connection.execute("pragma recursive_triggers=on")
         connection.execute("pragma temp_store=memory")
+        size = connection.execute("pragma page_size").fetchone()[0]
+        connection.execute(f"pragma max_page_count={limits.database_bytes // size}")
+        for name in sorted(_TABLE_FUNCTIONS):  # their first use makes a table, which no program may
+            connection.execute(f"select 1 from {name}('[]')").close()
         connection.set_authorizer(self._authorize)
         connection.set_progress_handler(self._progress, self._SLICE)
 

@@ -63,6 +63,18 @@ _KEPT = 8
 """A world's image is needed for its output schemas and soon after for its first live copy."""
 
 
+def open_image(image: Image, limits: Limits, now: Callable[[], str]) -> tuple[sqlite3.Connection, Guard]:
+    """A guarded connection to a copy of a world in its seed state; `now` is its clock."""
+    connection = sqlite3.connect(
+        ":memory:", isolation_level=None, cached_statements=1024, check_same_thread=False
+    )
+    connection.deserialize(image.data)
+    install_functions(connection, now)
+    guard = Guard(connection, limits)
+    guard.tables, guard.views = frozenset(image.tables), image.views
+    return connection, guard
+
+
 def _build_image(world: World, limits: Limits | None) -> Image:
     try:
         datetime.fromisoformat(world.clock)

@@ -13,9 +13,8 @@ from typing import Any
 import jsonschema_rs
 
 from pipeline.records import DeclaredError, Json, Step, ToolSpec, World, WorldError
-from pipeline.worlds.sql.functions import install_functions
-from pipeline.worlds.sql.guard import Guard, Limits, check_statement
-from pipeline.worlds.sql.image import Image
+from pipeline.worlds.sql.guard import Limits, check_statement
+from pipeline.worlds.sql.image import Image, open_image
 
 Coercion = Callable[[Any], Json]
 
@@ -164,13 +163,8 @@ def prove_tools(tools: Iterable[Compiled], image: Image, world: World, limits: L
 
     Raises WorldError naming the tool and step of a statement that is broken, reaches outside, or writes as a query.
     """
-    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection, guard = open_image(image, limits, lambda: world.clock)
     try:
-        install_functions(connection, lambda: world.clock)
-        guard = Guard(connection, limits)
-        guard.tables, guard.views = frozenset(image.tables), image.views
-        with guard.as_("engine"):
-            connection.deserialize(image.data)
         for tool in tools:
             bound = dict.fromkeys([*tool.defaults, *_BOUND])
             for number, (kind, sql, _) in enumerate([*tool.steps, ("returns", tool.result, None)], 1):

@@ -81,8 +81,8 @@ class Table:
         """The parts of a key's text, as texts."""
         if len(self.key) == 1:
             return [key]
-        parts = re.findall(r"(?:\\.|[^|\\])*(?:\||$)", key, re.DOTALL)[: len(self.key)]
-        return [re.sub(r"\\(.)", r"\1", part.removesuffix("|"), flags=re.DOTALL) for part in parts]
+        parts = re.findall(r"((?:\\.|[^|\\])*)(?:\||$)", key, re.DOTALL)[: len(self.key)]
+        return [re.sub(r"\\(.)", r"\1", part, flags=re.DOTALL) for part in parts]
 
 
 def read_tables(connection: sqlite3.Connection, world: World) -> dict[str, Table]:
