@@ -18,7 +18,6 @@ from pipeline.records.base import Json
 from pipeline.records.code import CodeTask
 from pipeline.records.errors import Failure
 from pipeline.records.tools import DeclaredError, Provenance, ToolAnnotations, ToolSpec
-from pipeline.sandbox import runner
 from pipeline.sandbox.box import BoxEnded, ExecResult, File, GuestError, Link, Sandbox
 from pipeline.sandbox.carry import task_files
 
@@ -28,6 +27,8 @@ KEPT_LINES = 400
 KEPT_MATCHES = 100
 MAX_SECONDS = 120
 RUNNER = "/tmp/.run_tests.py"
+SCRIPT = Path(__file__).with_name("runner.py")
+"""Sent into the container and never imported here: it needs pytest, which the product does not."""
 
 MISSING = DeclaredError(code="NOT_FOUND", message="There is no such file or folder.")
 NO_FILE = DeclaredError(code="NOT_A_FILE", message="The path is not a regular file.")
@@ -285,7 +286,7 @@ class CodeTools:
         return {"matches": matches[:KEPT_MATCHES]} | ({"more": True} if len(matches) > KEPT_MATCHES else {})
 
     async def _run_tests(self, target: str = "") -> Json:
-        await self._put(RUNNER, File(Path(runner.__file__).read_bytes()))
+        await self._put(RUNNER, File(SCRIPT.read_bytes()))
         plan = {
             "root": "/work",
             "ids": [target] if target else [],
@@ -325,13 +326,20 @@ class CodeTools:
             raise Refusal(REFUSED, str(error)) from error
 
 
+_DURATION = re.compile(
+    r"(?m)^(.*\b(?:passed|failed|error|errors|skipped|ran)\b.*) in [\d.]+s(?: \([\d:]+\))?"
+)
+_ADDRESS = re.compile(r"(?<= at )0x[0-9a-f]{6,16}\b")
+
+
+def _steady(text: str) -> str:
+    """Output without what differs from run to run: durations of tests, addresses of objects."""
+    return _ADDRESS.sub("0x7f0000000000", _DURATION.sub(r"\1", text))
+
+
 def _finished(result: ExecResult, seconds: int) -> dict[str, Any]:
     """The answer for a command that ended by itself; raises for one that did not."""
-    text = re.sub(
-        r"(?m)^(.*\b(?:passed|failed|error|errors|skipped|ran)\b.*) in [\d.]+s(?: \([\d:]+\))?",
-        r"\1",
-        result.stdout.text,
-    )
+    text = _steady(result.stdout.text)
     if result.timed_out:
         raise TimedOut(
             f"The command did not end within {seconds} seconds and was stopped. It had printed:\n{text}"
