@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from pipeline.judging.evidence import Evidence
-from pipeline.judging.statements import Row, Stated, rows_of, stated
+from pipeline.judging.statements import Result, Row, Stated, result_of, stated, words_of
 from pipeline.judging.verdict import verdict
-from pipeline.records import AgentProfile, Event, Failure, Owner, Value, Verdict, canonical_json
+from pipeline.records import Event, Failure, Owner, Task, ToolSpec, Value, Verdict, canonical_json
 from pipeline.tasks.values import folded, mentions
 
 CHECK = "says what it knows"
 _PARTS = re.compile(r"\n+|;\s|(?<=[a-z0-9:)\"'][a-z0-9:)\"'][a-z0-9)\"'][.!?])\s+(?=[A-Z])")
+_DIGIT = re.compile(r"\d")
 _WORDED = {
     word: float(number)
     for number, word in enumerate(
@@ -35,7 +36,7 @@ _MORE = re.compile(r"\b(\d+) (?:more|others?)\b")
 
 def says_what_it_knows(evidence: Evidence) -> Verdict:
     """The first message with a value from nowhere fails; a trajectory without values passes."""
-    known = _Known(_standing(evidence.task.agent))
+    known = _Known(_standing(evidence.task))
     for event in evidence.events:
         if event.role == "assistant":
             if event.content:
@@ -67,7 +68,7 @@ def _shown(values: Iterable[Stated]) -> str:
 
 @lru_cache(maxsize=50_000)
 def _parts(text: str) -> tuple[str, ...]:
-    return tuple(part for part in _PARTS.split(text) if part and any(map(str.isdigit, part)))
+    return tuple(part for part in _PARTS.split(text) if part and _DIGIT.search(part))
 
 
 @dataclass
@@ -86,30 +87,51 @@ class _Standing:
         return self._near[value]
 
 
-_STANDING: dict[tuple[str, tuple[str, ...]], _Standing] = {}
+_STANDING: dict[tuple[str, str], _Standing] = {}
 
 
-def _standing(agent: AgentProfile) -> _Standing:
-    key = agent.system_prompt, tuple(tool.name for tool in agent.toolset.tools)
+def _standing(task: Task) -> _Standing:
+    key = task.agent.system_prompt, task.world or ",".join(tool.id for tool in task.agent.toolset.tools)
     if key not in _STANDING:
         if len(_STANDING) > 2_048:
             _STANDING.clear()
-        texts = [agent.system_prompt]
-        for tool in agent.toolset.tools:
-            texts += [tool.description, canonical_json(tool.input_schema)]
-            texts += [error.message for error in tool.errors]
+        texts = [task.agent.system_prompt]
+        for tool in task.agent.toolset.tools:
+            texts.extend(_described(task.world, tool))
         _STANDING[key] = _Standing(tuple(texts), frozenset().union(*map(stated, texts)))
     return _STANDING[key]
+
+
+_DESCRIBED: dict[tuple[str, str], tuple[str, ...]] = {}
+
+
+def _described(world: str, tool: ToolSpec) -> tuple[str, ...]:
+    """What a tool's listing says; within a world its name tells which tool it is."""
+    key = world, tool.name if world else tool.id
+    if key not in _DESCRIBED:
+        if len(_DESCRIBED) > 50_000:
+            _DESCRIBED.clear()
+        messages = (error.message for error in tool.errors)
+        texts = (tool.description, canonical_json(tool.input_schema), *messages)
+        _DESCRIBED[key] = tuple(text for text in texts if stated(text))
+    return _DESCRIBED[key]
 
 
 @dataclass
 class _Answer:
     """What one call has read."""
 
-    rows: tuple[Row, ...]
-    values: frozenset[Stated]
+    result: Result
     final: bool
     """A result or a refusal, not a passing failure."""
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        return self.result.rows
+
+    @property
+    def values(self) -> frozenset[Stated]:
+        return self.result.values
 
 
 @dataclass
@@ -142,10 +164,9 @@ class _Known:
             self.heard.append(event.content)
             self.fresh, self.used = len(self.answers), set()
         elif event.role == "tool":
-            rows = rows_of(event.content)
-            values = frozenset().union(*(row.values for row in rows)) if rows else stated(event.content)
-            self.read |= values
-            self.answers.append(_Answer(rows, values, event.error_code not in _PASSING))
+            result = result_of(event.content)
+            self.read |= result.values
+            self.answers.append(_Answer(result, event.error_code not in _PASSING))
 
     def strange(self, part: str, whole: str) -> frozenset[Stated]:
         """The values of a statement that are not known; empty when all are."""
@@ -224,7 +245,9 @@ class _Known:
     def _meant(self, values: frozenset[Stated], part: str) -> list[Sequence[Row]]:
         """For each answer the rows that a statement is about."""
         low = folded(part)
-        return [meant_rows(answer.rows, values, low) for answer in self.answers]
+        words = words_of(low)
+        marks = frozenset(value for value in values if value[0] != "number")
+        return [meant_rows(answer.result, marks, low, words) for answer in self.answers]
 
     def _misplaced(
         self, values: frozenset[Stated], whole: str, meant: Sequence[Sequence[Row]]
@@ -369,30 +392,30 @@ class _Known:
         return False
 
 
-def meant_rows(rows: tuple[Row, ...], values: frozenset[Stated], low: str) -> Sequence[Row]:
+def meant_rows(result: Result, marks: frozenset[Stated], low: str, words: set[str]) -> Sequence[Row]:
     """The rows of one result that a statement is about: those whose code or name stands in it and in no other row,
-    else those with all dates and times that are stated, else those with one that no other row has, else all."""
+    else those with all dates and times that are stated, else those with one that no other row has, else all.
+
+    `marks` are the values of the statement without numbers, `low` is its folded text, `words` the words of that.
+    """
+    rows = result.rows
     if len(rows) < 2:
         return rows
-    marks = frozenset(value for value in values if value[0] != "number")
-    codes = frozenset(value for value in marks if value[0] == "code")
-    named = [row for row in rows if not codes.isdisjoint(row.own_values) or _named(row, low)]
+    named = {result.own_values[mark] for mark in marks if mark[0] == "code" and mark in result.own_values}
+    for word in words & result.own_names.keys():
+        named |= {number for name, number in result.own_names[word] if mentions(low, name)}
     if named or not marks:
-        return named or rows
+        return [rows[number] for number in sorted(named)] or rows
     fitting = [row for row in rows if marks <= row.values]
-    if fitting or _one_moment(marks, rows):
+    if fitting or _one_moment(marks, result):
         return fitting
-    return [row for row in rows if not marks.isdisjoint(row.own_values)] or rows
+    alone = {result.own_values[mark] for mark in marks if mark in result.own_values}
+    return [rows[number] for number in sorted(alone)] or rows
 
 
-def _one_moment(marks: frozenset[Stated], rows: tuple[Row, ...]) -> bool:
+def _one_moment(marks: frozenset[Stated], result: Result) -> bool:
     """Whether one date and one time are stated, both from this list, which together stand in none of its rows."""
-    mine = [value for value in marks if any(value in row.values for row in rows)]
-    return sorted(kind for kind, _ in mine) == ["date", "time"]
-
-
-def _named(row: Row, low: str) -> bool:
-    return any(name in low and mentions(low, name) for name in row.own_names)
+    return sorted(kind for kind, _ in marks & result.values) == ["date", "time"]
 
 
 @lru_cache(maxsize=20_000)

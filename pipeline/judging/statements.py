@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from pipeline.records import Json
@@ -33,6 +33,7 @@ _STATED = re.compile(
     """,
     re.VERBOSE,
 )
+_DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"\d+")
 _LISTED = re.compile(r"^\s*\d{1,2}[.)]\s", re.MULTILINE)
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
@@ -41,11 +42,27 @@ _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
 @lru_cache(maxsize=200_000)
 def stated(text: str) -> frozenset[Stated]:
     """The values that a text states. The numbers of a numbered list are none."""
-    if not any(map(str.isdigit, text)):
+    if _DIGIT.search(text) is None:
         return frozenset()
     if "\n" in text:
         text = _LISTED.sub("", text)
-    return frozenset(_values(text.casefold()))
+    return frozenset(_values(_around_digits(text.casefold())))
+
+
+def _around_digits(text: str) -> str:
+    """The words with digits and two words on each side of them: all that can matter, and mostly far less text."""
+    words = text.split()
+    parts: list[str] = []
+    end = 0
+    for position, word in enumerate(words):
+        if word.isalpha() or _DIGIT.search(word) is None:
+            continue
+        start = max(position - 2, 0)
+        if start > end:
+            parts.append("|")
+        parts += words[max(start, end) : position + 3]
+        end = position + 3
+    return " ".join(parts)
 
 
 def _values(text: str) -> Iterator[Stated]:
@@ -87,9 +104,6 @@ class Row:
     """Folded texts without digits, by which a person could point at the row."""
     places: dict[Stated, tuple[str, ...]]
     """Value to the columns that state it."""
-    own_values: frozenset[Stated] = frozenset()
-    """Values that no other row of the result has."""
-    own_names: frozenset[str] = frozenset()
 
     def cell(self, column: str) -> frozenset[Stated]:
         return self.cells.get(column, _NOTHING)
@@ -98,28 +112,58 @@ class Row:
 _NOTHING: frozenset[Stated] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The rows of one result, and by what each of them can be told from the others."""
+
+    rows: tuple[Row, ...] = ()
+    values: frozenset[Stated] = frozenset()
+    own_values: dict[Stated, int] = field(default_factory=dict)
+    """Values that only one row has, to its position."""
+    own_names: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    """Names that only one row has, with its position, by their first word."""
+
+
 @lru_cache(maxsize=50_000)
-def rows_of(content: str) -> tuple[Row, ...]:
-    """The rows of a tool result as the agent saw it; none when it is no JSON (a cut result is plain text)."""
+def result_of(content: str) -> Result:
+    """A tool result as the agent saw it; without rows when it is no JSON (a cut result is plain text)."""
     try:
         value = json.loads(content)
     except ValueError:
-        return ()
+        return Result(values=stated(content))
     if isinstance(value, dict) and isinstance(value.get("items"), list):
         value = value["items"]
-    rows = [_row(item) for item in (value if isinstance(value, list) else [value])]
+    rows = tuple(_row(item) for item in (value if isinstance(value, list) else [value]))
+    values = frozenset().union(*(row.values for row in rows))
     if len(rows) < 2:
-        return tuple(rows)
-    values = Counter(one for row in rows for one in row.values)
-    names = Counter(one for row in rows for one in row.names)
-    return tuple(
-        replace(
-            row,
-            own_values=frozenset(one for one in row.values if values[one] == 1),
-            own_names=frozenset(one for one in row.names if names[one] == 1),
-        )
-        for row in rows
-    )
+        return Result(rows, values)
+    of_value = Counter(one for row in rows for one in row.values)
+    of_name = Counter(one for row in rows for one in row.names)
+    names: dict[str, list[tuple[str, int]]] = {}
+    for number, row in enumerate(rows):
+        for name in row.names:
+            if of_name[name] == 1:
+                names.setdefault(first_word(name), []).append((name, number))
+    own = {one: number for number, row in enumerate(rows) for one in row.values if of_value[one] == 1}
+    return Result(rows, values, own, names)
+
+
+def rows_of(content: str) -> tuple[Row, ...]:
+    """The rows of a tool result."""
+    return result_of(content).rows
+
+
+def first_word(text: str) -> str:
+    found = _WORDS.search(text)
+    return found[0] if found else ""
+
+
+_WORDS = re.compile(r"\w+")
+
+
+def words_of(text: str) -> set[str]:
+    """The words of a folded text."""
+    return set(_WORDS.findall(text))
 
 
 def _row(item: Json) -> Row:
