@@ -22,11 +22,25 @@ from pipeline.records import (
     UserWords,
 )
 from pipeline.records.base import canonical_json
-from pipeline.teacher.code_edits import Act, changed_names, first_acts, mutated, plan_acts, spoiled
+from pipeline.teacher.code_edits import (
+    Act,
+    changed_names,
+    first_acts,
+    mutated,
+    own_check,
+    plan_acts,
+    spoiled,
+)
 from pipeline.teacher.grammar import speech
 
 RECOVERIES = ("wrong_path", "stale_text", "syntax_error", "half_done")
 FLAWS = ("half_done", "no_change", "wrong_value", "tampering")
+CHECK_RATE = 0.7
+"""Share of the attempts that write a test of their own first, where one can be had."""
+CHECK = "/tmp/test_change.py"
+RUN_CHECK = Act(
+    "bash", {"command": f"PYTHONPATH=. python3 -m pytest -q --tb=short -p no:cacheprovider {CHECK}"}
+)
 RECOVERY_RATE = 0.45
 """Share of honest attempts that contain a mistake and its repair."""
 
@@ -68,6 +82,15 @@ class CodeTeacher:
 
     def _script(self) -> list[AgentTurn]:
         turns = self._look_around()
+        check = (
+            "" if self.way.startswith("flaw:") or self._rng.random() > CHECK_RATE else own_check(self.task)
+        )
+        if check:
+            turns.append(
+                self._say(
+                    self._pick("reproduce"), [Act("write_file", {"path": CHECK, "content": check}), RUN_CHECK]
+                )
+            )
         changes = dict(self.task.gold)
         if self.way == "flaw:tampering":
             turns.append(self._say(self._pick("tamper"), [Act("write_file", TAMPERING)], self.way))
@@ -83,7 +106,7 @@ class CodeTeacher:
         if self.way == "flaw:no_change":
             return [*turns, self._final(changes, self.way)]
         turns += self._change(acts)
-        turns += self._verify(changes)
+        turns += self._verify(changes, bool(check))
         return [*turns, self._final(changes, self.way if self.way.startswith("flaw:") else "")]
 
     def _look_around(self) -> list[AgentTurn]:
@@ -149,8 +172,8 @@ class CodeTeacher:
         turns.append(self._say(self._pick("syntax"), [repair]))
         return turns
 
-    def _verify(self, changes: dict[str, str | None]) -> list[AgentTurn]:
-        calls = []
+    def _verify(self, changes: dict[str, str | None], checked: bool) -> list[AgentTurn]:
+        calls = [RUN_CHECK] if checked else []
         python = sorted(path for path, text in changes.items() if text is not None and path.endswith(".py"))
         if python:
             calls.append(

@@ -157,6 +157,24 @@ def _spots(text: str) -> list[tuple[tokenize.TokenInfo, str]]:
     return found
 
 
+def own_check(task: CodeTask) -> str:
+    """A small test of the wanted behavior, as an agent would write one: one test of those that decide, with what it
+    needs of its file. Empty when there is none that stands on its own."""
+    for test in task.fail_to_pass:
+        path, _, name = test.partition("::")
+        text = task.tests.get(path, "")
+        if "[" in name or "::" in name or "__file__" in text or "subprocess" in text:
+            continue
+        tree = ast.parse(text)
+        kept = [node for node in tree.body if _is_kept(node, name)]
+        return ast.unparse(ast.Module(kept, [])) + "\n"
+    return ""
+
+
+def _is_kept(node: ast.stmt, name: str) -> bool:
+    return not isinstance(node, ast.FunctionDef) or not node.name.startswith("test_") or node.name == name
+
+
 def changed_names(before: str, after: str) -> list[str]:
     """Functions and classes (methods with their class) whose source differs."""
     old, new = _definitions(before), _definitions(after)
