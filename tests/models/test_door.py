@@ -105,3 +105,19 @@ async def test_the_user_words_a_move(serve: Serve, cache_dir: Path) -> None:
     assert words.text == "Hi, my visit is {{ on Monday }}."
     assert "the day: next {{ Monday }}" in endpoint.calls[0].last
     assert models.ledger.rows[0].prompt.startswith("user/turn@")
+
+
+async def test_a_user_asked_again_is_shown_what_was_missing(serve: Serve, cache_dir: Path) -> None:
+    endpoint = serve(lambda received: "on Monday, then" if "cannot be used" in received.last else "hello")
+    fact = Fact(name="day", label="the day", value="Monday", spoken="Monday")
+    move = UserMove(act="answer", persona=Persona(name="p", style="terse"), goal=None, facts=(fact,))
+    async with Models(config_for(endpoint), cache_dir=cache_dir) as models:
+        user = ModelUser(Seat(models, "m", "user"))
+        words = [await user.speak(move, []) for _ in range(2)]
+        later = await user.speak(
+            move, [Message(role="user", content="hi"), Message(role="assistant", content="When?")]
+        )
+    assert [said.text for said in words] == ["hello", "on Monday, then"]
+    assert later.text == "hello"
+    assert "the day: Monday" in endpoint.calls[1].last
+    assert "+user/again@" in models.ledger.rows[1].prompt

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from pipeline.models.players.seat import Seat
-from pipeline.models.prompts import Prompts, shipped
-from pipeline.records import Fact, Message, ModelError, UserMove, UserWords
+from pipeline.models.prompts import Prompts, shipped, with_prompt
+from pipeline.records import Fact, Message, UserMove, UserWords
 
 _NAMED = re.compile(r"\A\s*(?:user|customer|me)\s*:\s*", re.IGNORECASE)
 _MOST_TURNS = 30
@@ -22,26 +22,33 @@ class ModelUser:
         self._seat = seat
         self._temperature = temperature
         self._prompt = (prompts or shipped()).get("user/turn")
+        self._again = (prompts or shipped()).get("user/again")
+        self._last: tuple[UserMove, int, str] | None = None
 
     async def speak(self, move: UserMove, messages: Sequence[Message]) -> UserWords:
-        """The text for `move`. Raises ModelError when no answer can be had, or an empty one."""
+        """The text for `move`; asked for the same move again, the model is shown what it wrote and must do better.
+
+        Raises ModelError when no answer can be had.
+        """
+        facts = [_stated(fact, wrong=fact.name in move.wrong) for fact in move.facts]
         asked = self._prompt.render(
             act=move.act,
             style=move.persona.style,
             language=move.persona.language,
             goal=move.goal.intent if move.goal is not None else "",
             reasons=list(move.goal.reasons) if move.goal is not None else [],
-            facts=[_stated(fact, wrong=fact.name in move.wrong) for fact in move.facts],
+            facts=facts,
             transcript=_transcript(messages),
         )
-        answer = await self._seat.ask(
-            asked, self._prompt.version, temperature=self._temperature, max_tokens=400
-        )
+        version = self._prompt.version
+        if self._last is not None and self._last[:2] == (move, len(messages)):
+            asked += (Message(role="assistant", content=self._last[2]), *self._again.render(facts=facts))
+            version = with_prompt(version, self._again.version)
+        answer = await self._seat.ask(asked, version, temperature=self._temperature, max_tokens=400)
         text = _NAMED.sub("", answer.content).strip()
         if len(text) > 1 and text[0] == text[-1] == '"':
             text = text[1:-1].strip()
-        if not text:
-            raise ModelError(f"The user model {self._seat.model} said nothing for the move {move.act}.")
+        self._last = (move, len(messages), text)
         return UserWords(text, answer.usage)
 
 
