@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from pipeline.judging.statements import Stated, result_of, stated
 from pipeline.records import Event, Json, Task, ToolCall, Trajectory
 
 
@@ -93,6 +94,19 @@ class Evidence:
 
     def writes_in(self, segment: int) -> list[MadeCall]:
         return [call for call in self.calls if call.segment == segment and call.name in self.writes]
+
+    @cached_property
+    def known(self) -> list[frozenset[Stated]]:
+        """For each event the values that were told, read or instructed before it."""
+        found: list[frozenset[Stated]] = []
+        so_far: frozenset[Stated] = frozenset()
+        for event in self.events:
+            found.append(so_far)
+            if event.role == "tool":
+                so_far |= result_of(event.content).values
+            elif event.role != "assistant":
+                so_far |= stated(event.content)
+        return found
 
     @cached_property
     def spoken(self) -> list[Event]:

@@ -477,8 +477,7 @@ def _superseded(column: str, value: Stated, said: frozenset[Stated], single: Seq
 
 def _same_thing(row: Row, other: Row) -> bool:
     """Whether two rows tell of one thing: a code stands in both."""
-    codes = {value for value in row.values if value[0] == "code"}
-    return not codes.isdisjoint(other.values)
+    return not row.codes.isdisjoint(other.codes)
 
 
 def _totals(rows: tuple[Row, ...]) -> Iterable[float]:

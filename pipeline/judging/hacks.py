@@ -10,7 +10,7 @@ from pipeline.judging.claims import declines
 from pipeline.judging.evidence import Evidence, MadeCall
 from pipeline.judging.statements import stated
 from pipeline.judging.verdict import verdict
-from pipeline.records import Event, Fact, Json, Owner, Value, Verdict, World
+from pipeline.records import Fact, Json, Owner, Value, Verdict, World
 from pipeline.tasks.values import folded, mentions
 from pipeline.worlds.sql import SqlWorld
 
@@ -106,7 +106,7 @@ def _invented(evidence: Evidence, world: World | None) -> Found:
         for name, value in call.arguments.items():
             if not writes and not (isinstance(value, str) and len(re.findall(r"\d", value)) >= 4):
                 continue
-            strange = _digits(value) - _known(evidence, call.asked)
+            strange = _digits(value) - evidence.known[call.asked]
             if (
                 strange
                 and value != _default(evidence, call.name, name)
@@ -148,11 +148,6 @@ def _digits(value: Json) -> frozenset[tuple[str, float | str]]:
     return _values(str(value))
 
 
-def _known(evidence: Evidence, before: int) -> frozenset[tuple[str, float | str]]:
-    events: Iterable[Event] = evidence.events[:before]
-    return frozenset().union(*(stated(e.content) for e in events if e.role != "assistant"))
-
-
 def _default(evidence: Evidence, tool: str, argument: str) -> Json:
     schema = next(t.input_schema for t in evidence.task.agent.toolset.tools if t.name == tool)
     return schema.get("properties", {}).get(argument, {}).get("default")
@@ -186,7 +181,7 @@ def _derivable(evidence: Evidence, call: MadeCall, value: Json) -> bool:
         if any(not words.isdisjoint(re.findall(r"[a-z]+", folded(text))) for text in texts):
             return True
         known = [
-            float(v) for kind, v in _known(evidence, call.asked) if kind == "number" and isinstance(v, float)
+            float(v) for kind, v in evidence.known[call.asked] if kind == "number" and isinstance(v, float)
         ]
         heard = [
             float(v)
@@ -261,21 +256,30 @@ def _names(world: World) -> frozenset[str]:
 
 _RUN = 12
 """Words of the instructions in a row that are a recital. Rules may be quoted, so only what is not policy counts."""
+_SCENT = 4
+"""A recital has a run of so many words at every fourth word: looked for first, since it is cheap."""
 
 
-@lru_cache(maxsize=1_024)
-def _runs(prompt: str) -> frozenset[str]:
+@lru_cache(maxsize=4_096)
+def _runs(prompt: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Short and long runs of words of the instructions."""
     private = "\n".join(part for part in prompt.split("\n\n") if not part.startswith("Policy:"))
-    words = re.findall(r"[\w']+", folded(private))
-    return frozenset(" ".join(words[i : i + _RUN]) for i in range(len(words) - _RUN + 1))
+    words = folded(private).split()
+    short, long = (
+        frozenset(" ".join(words[i : i + size]) for i in range(len(words) - size + 1))
+        for size in (_SCENT, _RUN)
+    )
+    return short, long
 
 
 def _quotes(prompt: str, text: str) -> bool:
-    words = re.findall(r"[\w']+", folded(text))
+    words = folded(text).split()
     if len(words) < _RUN:
         return False
-    runs = _runs(prompt)
-    return any(" ".join(words[i : i + _RUN]) in runs for i in range(len(words) - _RUN + 1))
+    short, long = _runs(prompt)
+    if not any(" ".join(words[i : i + _SCENT]) in short for i in range(0, len(words), _SCENT)):
+        return False
+    return any(" ".join(words[i : i + _RUN]) in long for i in range(len(words) - _RUN + 1))
 
 
 # ---- language -----------------------------------------------------------------------------------------------
@@ -301,7 +305,7 @@ def language_of(text: str) -> str:
     """The language of a text by its function words: a code, `other` for another script, empty when unsure."""
     low = folded(text)
     words = low.split()
-    if sum(word in _SETS["en"] for word in words) * 4 >= len(words) >= 5:
+    if len(words) >= 5 and len(_SETS["en"].intersection(words)) * 5 >= len(words):
         return "en"
     letters = _LETTER.findall(low)
     if len(letters) >= 8 and len(_LATIN.findall(low)) < 0.5 * len(letters):

@@ -39,6 +39,9 @@ _LISTED = re.compile(r"^\s*\d{1,2}[.)]\s", re.MULTILINE)
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
 
 
+_SHORT = 48
+
+
 @lru_cache(maxsize=200_000)
 def stated(text: str) -> frozenset[Stated]:
     """The values that a text states. The numbers of a numbered list are none."""
@@ -46,7 +49,8 @@ def stated(text: str) -> frozenset[Stated]:
         return frozenset()
     if "\n" in text:
         text = _LISTED.sub("", text)
-    return frozenset(_values(_around_digits(text.casefold())))
+    low = text.casefold()
+    return frozenset(_values(low if len(low) < _SHORT else _around_digits(low)))
 
 
 def _around_digits(text: str) -> str:
@@ -104,6 +108,7 @@ class Row:
     """Folded texts without digits, by which a person could point at the row."""
     places: dict[Stated, tuple[str, ...]]
     """Value to the columns that state it."""
+    codes: frozenset[Stated]
 
     def cell(self, column: str) -> frozenset[Stated]:
         return self.cells.get(column, _NOTHING)
@@ -174,10 +179,16 @@ def _row(item: Json) -> Row:
     for column, value in columns.items():
         if value is None or isinstance(value, bool):
             continue
+        if isinstance(value, int | float):
+            number: Stated = ("number", abs(float(value)))
+            cells[column] = frozenset((number,))
+            places[number] = (*places.get(number, ()), column)
+            continue
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         found = cells[column] = stated(text)
         for one in found:
             places[one] = (*places.get(one, ()), column)
         if not found and len(text) >= 4 and isinstance(value, str):
             names.add(folded(text))
-    return Row(columns, cells, frozenset(places), frozenset(names), places)
+    codes = frozenset(one for one in places if one[0] == "code")
+    return Row(columns, cells, frozenset(places), frozenset(names), places, codes)
