@@ -21,6 +21,9 @@ class LimitsConfig(Section):
     result_chars: int = Field(default=20_000, ge=200)
     """A longer tool result is cut, with a marker."""
     argument_chars: int = Field(default=100_000, ge=1_000)
+    """Longer arguments of a call are refused, and not kept in full."""
+    user_chars: int = Field(default=20_000, ge=200)
+    """A longer message of the user is no message, and asked for once more."""
     seconds: float = Field(default=1_800.0, gt=0)
     """Wall time; then the episode pauses."""
     pause_after_turns: int | None = None

@@ -21,6 +21,8 @@ class EndReason(StrEnum):
     TIME_LIMIT = "time_limit"
     AGENT_EMPTY = "agent_empty"
     AGENT_LOOP = "agent_loop"
+    AGENT_FORGED = "agent_forged"
+    """The agent wrote a user's message or a tool's result itself."""
     USER_FAULT = "user_fault"
     MODEL_ERROR = "model_error"
     HOST_ERROR = "host_error"
@@ -41,6 +43,7 @@ _OWNERS = {
     EndReason.TIME_LIMIT: Owner.INFRA,
     EndReason.AGENT_EMPTY: Owner.AGENT,
     EndReason.AGENT_LOOP: Owner.AGENT,
+    EndReason.AGENT_FORGED: Owner.AGENT,
     EndReason.USER_FAULT: Owner.USER,
     EndReason.MODEL_ERROR: Owner.INFRA,
     EndReason.HOST_ERROR: Owner.INFRA,

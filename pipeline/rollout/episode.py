@@ -6,7 +6,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pipeline.config.trajectories import LimitsConfig
 from pipeline.records import (
@@ -15,7 +15,6 @@ from pipeline.records import (
     EndReason,
     Event,
     Failure,
-    Json,
     Message,
     ModelError,
     Policy,
@@ -26,10 +25,13 @@ from pipeline.records import (
     Trajectory,
     Usage,
     User,
+    UserMove,
+    UserWords,
     Versions,
     WorldError,
     trajectory_id,
 )
+from pipeline.rollout.intake import DEPTH, forged, real_text, taken
 from pipeline.rollout.machine import UserMachine
 from pipeline.tasks.values import mentions
 from pipeline.worlds.faults import FaultyHost
@@ -67,6 +69,7 @@ class Episode:
         self.usage = Usage()
         self._machine = UserMachine(self.task, random.Random(f"user/{self.id}"))
         self._faulty = FaultyHost(self.host, self.task.faults)
+        self._offered = frozenset(tool.name for tool in self.task.agent.toolset.tools)
         self._turn = 0
         self._turns_now = 0
         self._calls = 0
@@ -124,23 +127,9 @@ class Episode:
         if move is None:
             self._stop(EndReason.USER_DONE)
             return
-        words = await self.user.speak(move, self.messages)
-        missing = [
-            f
-            for f in move.facts
-            if not mentions(words.text, f.wrong if f.name in move.wrong and f.wrong else f.spoken)
-        ]
-        if not words.text.strip() or missing:
-            words = await self.user.speak(move, self.messages)
-            missing = [
-                f
-                for f in move.facts
-                if not mentions(words.text, f.wrong if f.name in move.wrong and f.wrong else f.spoken)
-            ]
-            if not words.text.strip() or missing:
-                what = "an empty turn" if not words.text.strip() else f"a turn without {missing[0].label}"
-                self._stop(EndReason.USER_FAULT, f"The user produced {what} twice.")
-                return
+        words = await self._words(move)
+        if words is None:
+            return
         self._turn += 1
         self._add(self._event("user", content=words.text, note=f"act:{move.act}", usage=words.usage))
         if move.act == "give_up":
@@ -150,25 +139,74 @@ class Episode:
         if move.act == "close" and self._end is None:
             self._stop(EndReason.USER_DONE)
 
+    async def _words(self, move: UserMove) -> UserWords | None:
+        """The user's words for a move, with one repair; None when they are of no use, which ends the episode."""
+        problem, spent = "", Usage()
+        for _ in range(2):
+            words = await self.user.speak(move, self.messages)
+            spent = _sum(spent, words.usage)
+            text = real_text(words.text)
+            missing = [
+                fact
+                for fact in move.facts
+                if not mentions(text, fact.wrong if fact.name in move.wrong and fact.wrong else fact.spoken)
+            ]
+            if not text.strip():
+                problem = "an empty turn"
+            elif len(text) > self.limits.user_chars:
+                problem = f"a turn of {len(text)} characters"
+            elif missing:
+                problem = f"a turn without {missing[0].label}"
+            else:
+                return UserWords(text, spent)
+        self.usage = _sum(self.usage, spent)
+        self._stop(EndReason.USER_FAULT, f"The user produced {problem} twice.")
+        return None
+
     async def _agent_turns(self) -> None:
         while self._end is None:
-            if self.events[-1].role == "assistant" and self.events[-1].calls:
-                await self._run_calls(self.events[-1].calls)
+            await self._run_calls(self._unanswered())
             self._check_limits()
             if self._end is not None:
                 return
-            turn = await self.policy.act(self.messages, self.task.agent.toolset.tools)
-            if not turn.content.strip() and not turn.calls:
-                turn = await self.policy.act(self.messages, self.task.agent.toolset.tools)
-                if not turn.content.strip() and not turn.calls:
-                    self._stop(EndReason.AGENT_EMPTY)
-                    return
+            turn = await self._agent_turn()
+            if turn is None:
+                return
             self._add_agent_turn(turn)
             if not turn.calls:
                 return
 
+    def _unanswered(self) -> list[tuple[int, ToolCall]]:
+        """The calls of the last agent turn that have no result yet, with their numbers in it."""
+        answered = set()
+        for event in reversed(self.events):
+            if event.role == "tool":
+                answered.add(event.call_id)
+            elif event.role == "assistant":
+                return [(n, call) for n, call in enumerate(event.calls) if call.id not in answered]
+            else:
+                break
+        return []
+
+    async def _agent_turn(self) -> AgentTurn | None:
+        """The agent's next turn, asked for twice when it is empty; None when it stays empty."""
+        spent = Usage()
+        for _ in range(2):
+            turn = await self.policy.act(self.messages, self.task.agent.toolset.tools)
+            spent = _sum(spent, turn.usage)
+            if turn.content.strip() or turn.calls:
+                seen = {call.id for event in self.events for call in event.calls}
+                kept = taken(turn, seen, len(self.events), self.limits.argument_chars)
+                return replace(kept, usage=spent)
+        self.usage = _sum(self.usage, spent)
+        self._stop(EndReason.AGENT_EMPTY, "The agent said nothing twice.")
+        return None
+
     def _add_agent_turn(self, turn: AgentTurn) -> None:
         self._turns_now += 1
+        others = forged(turn.content)
+        if others:
+            self._stop(EndReason.AGENT_FORGED, f"The agent wrote {others} itself.")
         self._add(
             self._event(
                 "assistant",
@@ -182,26 +220,24 @@ class Episode:
             )
         )
 
-    async def _run_calls(self, calls: Sequence[ToolCall]) -> None:
+    async def _run_calls(self, calls: Sequence[tuple[int, ToolCall]]) -> None:
         """Runs the calls of one turn in order against one state; each gets its own result."""
-        answered = {e.call_id for e in self.events if e.role == "tool" and e.turn == self._turn}
-        for number, call in enumerate(calls):
-            if call.id in answered:
-                continue
+        for number, call in calls:
             self._calls += 1
-            if number >= self.limits.calls_per_turn:
-                await self._refuse(
-                    call, Failure.LIMIT_EXCEEDED, f"At most {self.limits.calls_per_turn} calls in one turn."
-                )
-                continue
             self._watch_loop(call)
-            if call.arguments is None or len(call.raw) > self.limits.argument_chars:
+            if number >= self.limits.calls_per_turn:
+                message = f"At most {self.limits.calls_per_turn} calls in one turn."
+                await self._refuse(call, Failure.LIMIT_EXCEEDED, message)
+            elif call.name not in self._offered:
+                await self._refuse(call, Failure.UNKNOWN_TOOL, f"There is no tool named {call.name!r}.")
+            elif call.arguments is None:
                 await self._refuse(call, *_bad_arguments(call, self.limits.argument_chars))
-                continue
-            answer = await self._faulty.call(call.name, call.arguments)
-            self._add_result(call, answer.result, fault=answer.fault)
+            else:
+                answer = await self._faulty.call(call.name, call.arguments)
+                self._add_result(call, answer.result, fault=answer.fault)
 
     async def _refuse(self, call: ToolCall, code: Failure, message: str) -> None:
+        self._faulty.recount([call.name])
         ref = self.host.snapshot().ref
         self._add_result(call, CallResult(False, None, (str(code), message), ref, ref))
 
@@ -256,13 +292,8 @@ class Episode:
         self.snapshots.setdefault(snapshot.ref, snapshot)
 
     def _add(self, event: Event, snapshot: Snapshot | None = None) -> None:
-        if event.role in ("user", "assistant", "system"):
-            usage = event.usage
-            self.usage = Usage(
-                tokens_in=self.usage.tokens_in + usage.tokens_in,
-                tokens_out=self.usage.tokens_out + usage.tokens_out,
-                cost=self.usage.cost + usage.cost,
-            )
+        if event.role in ("user", "assistant"):
+            self.usage = _sum(self.usage, event.usage)
         self.events.append(event)
         self.messages.append(_message(event))
         self._machine.see(event)
@@ -282,6 +313,8 @@ class Episode:
             elif event.role == "tool":
                 self._calls += 1
                 self._faulty.recount([event.name])
+                call = next(one for e in reversed(self.events) for one in e.calls if one.id == event.call_id)
+                self._recent.append(f"{call.name} {call.raw}")
             self._add(event)
         last = next((e.after for e in reversed(self.done_before) if e.after), "")
         if last and last != self.host.snapshot().ref:
@@ -292,7 +325,15 @@ class Episode:
 def _bad_arguments(call: ToolCall, limit: int) -> tuple[Failure, str]:
     if len(call.raw) > limit:
         return Failure.INVALID_ARGUMENTS, f"The arguments are longer than {limit} characters."
-    return Failure.INVALID_JSON, "The arguments are not a JSON object."
+    return Failure.INVALID_JSON, f"The arguments are not a JSON object (of at most {DEPTH} levels)."
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        tokens_in=one.tokens_in + other.tokens_in,
+        tokens_out=one.tokens_out + other.tokens_out,
+        cost=one.cost + other.cost,
+    )
 
 
 def _message(event: Event) -> Message:
@@ -315,16 +356,3 @@ def render_result(result: CallResult, limit: int) -> str:
     if len(text) <= limit:
         return text
     return f"{text[:limit]} [… {len(text) - limit} more characters not shown]"
-
-
-def parse_arguments(raw: str) -> dict[str, Json] | None:
-    """Arguments as an object; None for anything else (broken JSON, lists, NaN, absurd depth)."""
-    try:
-        value = json.loads(raw or "{}", parse_constant=_no_constant)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
