@@ -204,18 +204,19 @@ _ALL = (
     ),
     _table(
         "rewrites",
-        "Rewritings of chunks, each with the source's words beside it. `source_start` … are offsets in the document,"
+        "Rewritings of chunks, each with the source's words beside it; `refused_text` is the last attempt that was not"
+        " good enough. `source_start` … are offsets in the document,"
         " `place_start` … in the stitched text.",
         "id:text document:text chunk:int style:text verdict:text reason:text attempts:int author:text prompt:text"
         " seed:int source_start:int source_end:int place_start:int place_end:int heading:text tokens_source:int"
         " tokens:int fidelity:text score:real coverage:real checker:text findings:int overlap:real text:text"
-        " source_text:text",
+        " source_text:text refused_text:text",
         "id",
     ),
     _table(
         "rewrite_attempts",
         "Attempts at a chunk that were not good enough, and why.",
-        "document:text chunk:int style:text attempt:int reason:text",
+        "document:text chunk:int style:text attempt:int reason:text text:text",
     ),
     _table(
         "texts",

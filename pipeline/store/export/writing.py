@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -55,7 +56,8 @@ class SplitFiles:
     """The files of one split. Rows arrive in any order and are written in the order of their ORDER column.
 
     They are first dealt into buckets by the upper part of that number, each bucket small enough to be sorted in
-    memory: an external sort in one pass, whose result depends on the rows alone.
+    memory: an external sort in one pass, whose result depends on the rows alone. Meanwhile the rows lie on the disk
+    uncompressed (some kB each, their tools aside).
     """
 
     def __init__(self, folder: Path, split: str, schema: pa.Schema, expected: int, shard_bytes: int) -> None:
@@ -77,15 +79,17 @@ class SplitFiles:
                 data = data.set_column(place, name, data.column(name).dictionary_encode())
         order = data.column(ORDER).to_numpy()
         owners = (order >> 31) * self._buckets >> 32
-        for bucket in sorted(set(owners.tolist())):
-            part = data if self._buckets == 1 else data.filter(pa.array(owners == bucket))
+        if self._buckets > 1:
+            ranks = np.argsort(owners, kind="stable")
+            data, owners = data.take(pa.array(ranks)), owners[ranks]
+        buckets, starts = np.unique(owners, return_index=True)
+        for bucket, start, end in zip(buckets, starts, [*starts[1:], len(owners)], strict=True):
+            part = data.slice(start, end - start)
             self._sink(int(bucket), part.schema).write_table(part)
 
     def _sink(self, bucket: int, schema: pa.Schema) -> pa.ipc.RecordBatchStreamWriter:
         if bucket not in self._sinks:
-            options = pa.ipc.IpcWriteOptions(compression="lz4")
-            path = str(self._bucket_path(bucket))
-            self._sinks[bucket] = pa.ipc.new_stream(path, schema, options=options)
+            self._sinks[bucket] = pa.ipc.new_stream(str(self._bucket_path(bucket)), schema)
         return self._sinks[bucket]
 
     def _bucket_path(self, bucket: int) -> Path:
