@@ -46,7 +46,7 @@ _TOOL_KEYS = {
     "name", "title", "description", "read_only", "destructive", "idempotent", "arguments", "program", "returns", "try",
     "ask", "because", "confirm", "done", "each", "none",
 }  # fmt: skip
-_PERSON_KEYS = {"called", "said", "from", "known", "consent", "optional"}
+_PERSON_KEYS = {"called", "said", "from", "known", "consent"}
 _SCHEMA_KEYS = {
     "type", "title", "description", "enum", "const", "default", "examples", "format", "pattern", "minLength",
     "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "items", "minItems",
@@ -213,7 +213,7 @@ def _check_argument(name: str, schema: Any, where: str) -> None:
     place = f"{where}, argument {name}"
     if not isinstance(schema, Mapping):
         raise WorldError(f"{place}: it is no mapping.", way_out="Write {type: string}, for instance.")
-    _only(schema, _SCHEMA_KEYS | _PERSON_KEYS, place)
+    _only(schema, _SCHEMA_KEYS | _PERSON_KEYS | {"optional"}, place)
     plain = {key: value for key, value in schema.items() if key in _SCHEMA_KEYS - {"enum", "default"}}
     try:
         validator = jsonschema_rs.validator_for(plain)

@@ -182,3 +182,21 @@ def test_seed_rows_may_come_in_any_order() -> None:
     data = copy.deepcopy(GOOD)
     data["seed"] = {"sales": data["seed"]["sales"], "goods": data["seed"]["goods"]}
     assert SqlWorld(parse_world(data, where="here")).ask("select count(*) as n from sales") == [{"n": 1}]
+
+
+@pytest.mark.parametrize(
+    ("schema", "required"),
+    [
+        ({"type": "string"}, True),
+        ({"type": "string", "optional": True}, False),
+        ({"type": "string", "optional": False}, True),
+        ({"type": "string", "default": "G1"}, False),
+    ],
+)
+def test_an_argument_is_required_unless_it_is_optional_or_has_a_default(
+    schema: dict[str, Any], required: bool
+) -> None:
+    data = _with(ARGUMENT, schema)
+    tool = parse_world(data, where="here").tools[0]
+    assert ("good_id" in tool.input_schema["required"]) is required
+    assert set(tool.input_schema["properties"]["good_id"]) <= {"type", "default"}
