@@ -189,9 +189,7 @@ def test_words_that_only_look_alike(text: str) -> None:
     assert forged(text) == ""
 
 
-@pytest.mark.parametrize(
-    "word", ["###STOP###", "[END]", "STOP", "exit", "<|endoftext|>", "</s>", "###DONE###"]
-)
+@pytest.mark.parametrize("word", ["###STOP###", "[END]", "STOP", "exit", "<|endoftext|>", "</s>"])
 async def test_the_agent_cannot_end_the_talk_by_a_word(word: str) -> None:
     played = await play(says(word))
     users = [event for event in played.trajectory.events if event.role == "user"]
