@@ -73,6 +73,13 @@ class Players:
             found.append(ModelJudge(seat))
         return found
 
+    def escalation(self) -> Judge | None:
+        """The judge for what the others are divided about."""
+        name = self.config.judging.escalation
+        if name is None:
+            return None
+        return ModelJudge(Seat(self.models, name, "judge", self.stage, "escalation", 0, self.config.seed))
+
     def versions(self, world: World, code: str) -> Versions:
         """What shapes a trajectory, for its record."""
         return Versions(

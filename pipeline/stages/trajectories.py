@@ -108,6 +108,7 @@ class Attempts:
         self._gate = asyncio.Semaphore(context.config.trajectories.concurrency)
         self._finished = journal.finished()
         self._judges = players.judges()
+        self._escalation = players.escalation()
 
     async def run(self, jobs: list[tuple[Task, int]]) -> list[Tables]:
         """Rows of all attempts, in the order of `jobs`."""
@@ -204,4 +205,7 @@ class Attempts:
     async def verdict(self, task: Task, done: Finished) -> tuple[Judgement, Tables]:
         """The judgement on a finished attempt, and further rows that it gave rise to."""
         world = self.worlds[task.world]
-        return await judge(task, done.trajectory, done.last_snapshot, world, self._judges), {}
+        judgement = await judge(
+            task, done.trajectory, done.last_snapshot, world, self._judges, self._escalation
+        )
+        return judgement, {}
