@@ -12,6 +12,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,9 @@ from pipeline.teacher.rewriter import TeacherRewriter
 
 LAYERS = {"rules": ("rules",), "rules+embeddings": ("rules", "embeddings")}
 CONFIG = RephraseSection(chunk_tokens=150)
+
+FRESH = count()
+"""Makes texts differ, so that no answer comes from a cache."""
 
 Pair = tuple[str, str, str, str]
 """Group, kind (empty: faithful), source, rewriting."""
@@ -77,12 +81,12 @@ def report(name: str, pairs: list[Pair], layers: tuple[str, ...]) -> None:
         else:
             clean[group] += 1
             alarms[group] += failed
-    hits, count = sum(alarms.values()), sum(clean.values())
-    low, high = wilson(hits, count)
-    print(f"{name}: false alarms {hits}/{count} = {hits / count:.1%} (95 % {low:.1%} … {high:.1%})")
+    hits, whole = sum(alarms.values()), sum(clean.values())
+    low, high = wilson(hits, whole)
+    print(f"{name}: false alarms {hits}/{whole} = {hits / whole:.1%} (95 % {low:.1%} … {high:.1%})")
     print("  " + ", ".join(f"{group} {alarms[group]}/{clean[group]}" for group in sorted(clean)))
-    hits, count = sum(found.values()), sum(bad.values())
-    print(f"  recall {hits}/{count} = {hits / count:.1%}")
+    hits, whole = sum(found.values()), sum(bad.values())
+    print(f"  recall {hits}/{whole} = {hits / whole:.1%}")
     print("  " + ", ".join(f"{kind} {found[kind]}/{bad[kind]}" for kind in sorted(bad)))
 
 
@@ -118,9 +122,8 @@ def speed() -> None:
             f"checking, rules, {kind} chunks of {size} characters: {rate(rules):.0f} pairs/s (wanted: {wanted})"
         )
         if kind == "knowledge":
-            fresh = iter(range(10**9))
 
-            def parsed(pairs: list[tuple[str, str]] = pairs) -> int:
+            def parsed(pairs: list[tuple[str, str]] = pairs, fresh: Iterator[int] = FRESH) -> int:
                 return len([support(f"{source} {next(fresh)}", rewrite) for source, rewrite in pairs])
 
             print(f"support score with the tagging layer: {rate(parsed):.0f} pairs/s (wanted: 30)")

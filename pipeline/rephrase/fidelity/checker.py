@@ -12,7 +12,7 @@ from pipeline.rephrase.fidelity.alignment import align
 from pipeline.rephrase.fidelity.analysis import Analysis, analyze, language_guess
 from pipeline.rephrase.fidelity.content import compare_content, compare_lists, compare_places
 from pipeline.rephrase.fidelity.figures import compare_figures
-from pipeline.rephrase.fidelity.formulas import compare_answers, compare_formulas, formulas
+from pipeline.rephrase.fidelity.formulas import compare_answers, compare_code, compare_formulas, formulas
 from pipeline.rephrase.fidelity.names import compare_names
 from pipeline.rephrase.fidelity.polarity import compare_negation
 from pipeline.rephrase.fidelity.wording import compare_wording
@@ -49,7 +49,12 @@ def check(
         ours, theirs = analyze(source, language), analyze(rewrite, language)
     symbols = formulas(ours), formulas(theirs)
     figures = compare_figures(ours, theirs, (symbols[0].own, symbols[1].own))
-    findings = [*figures.findings, *compare_formulas(ours, theirs, *symbols), *compare_answers(ours, theirs)]
+    findings = [
+        *figures.findings,
+        *compare_formulas(ours, theirs, *symbols),
+        *compare_answers(ours, theirs),
+        *compare_code(ours, theirs),
+    ]
     facts, kept = figures.facts, figures.kept
     ran = "rules"
     if not (translated and ours.language != theirs.language):

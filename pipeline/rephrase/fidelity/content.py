@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -57,19 +59,40 @@ def _span(analysis: Analysis, unit: tuple[int, ...]) -> Span:
 
 
 def _shares(one: Analysis, other: Analysis) -> list[Said]:
+    """The share of each unit's content words that the other text has left for it.
+
+    A word of the other text speaks for one unit only: those with the best counterpart take theirs first. So a sentence
+    that shares its subject with its neighbors is missed all the same.
+    """
     pools = [
         frozenset().union(*other.stems[max(0, at - 1) : at + 1]) for at in range(max(1, len(other.stems)))
     ]
-    found = []
+    held: list[tuple[float, tuple[int, ...], frozenset[str]]] = []
     for unit in units(one):
         tokens = tokens_of(one, unit)
-        stems = {token.stem for token in tokens if token.stem}
+        stems = frozenset(token.stem for token in tokens if token.stem)
         formulas = sum(formula.sentence in unit for formula in one.formulas)
-        if len(stems) < _FEWEST + 3 * bool(formulas):
-            continue
-        kept = max(sum(has(stem, pool) for stem in stems) for pool in pools)
-        found.append(Said(unit, kept / len(stems)))
-    return found
+        if len(stems) >= _FEWEST + 3 * bool(formulas):
+            held.append(
+                (max(sum(has(stem, pool) for stem in stems) for pool in pools) / len(stems), unit, stems)
+            )
+    left = Counter(token.stem for token in other.tokens if token.stem)
+    found = []
+    for best, unit, stems in sorted(held, key=lambda item: -item[0]):
+        taken = [name for stem in sorted(stems) if (name := _take(stem, left)) is not None]
+        left.subtract(taken)
+        found.append(Said(unit, min(best, len(taken) / len(stems) + _SHARED)))
+    return sorted(found, key=lambda item: item.unit)
+
+
+_SHARED = 0.1
+"""What a unit may have in common with its neighbors without a word of its own."""
+
+
+def _take(stem: str, left: Counter[str]) -> str | None:
+    if left[stem] > 0:
+        return stem
+    return next((name for name, count in left.items() if count > 0 and kindred(name, stem)), None)
 
 
 def compare_lists(source: Analysis, rewrite: Analysis) -> list[Finding]:
@@ -148,6 +171,10 @@ def compare_places(source: Analysis, rewrite: Analysis) -> list[Finding]:
     theirs = _contexts(rewrite.tokens)
     capital = {token.stem for token in source.tokens if token.kind == "word" and token.text[0].isupper()}
     voices_differ = _passive(source) != _passive(rewrite)
+    if (turned := _turned(source, rewrite)) is not None:
+        message = f"{turned[0]!r} and {turned[1]!r} have changed roles"
+        spans = _mention(source, turned[0]), _mention(rewrite, turned[0])
+        return [Finding(kind="swap", direction="changed", message=message, source=spans[0], rewrite=spans[1])]
     for a, b in _exchangeable(ours, theirs):
         named = a[0].isdigit() or (a in capital and b in capital)
         if not named and voices_differ:
@@ -164,6 +191,37 @@ def compare_places(source: Analysis, rewrite: Analysis) -> list[Finding]:
 
 
 _LEAST = 0.3
+
+
+def _turned(source: Analysis, rewrite: Analysis) -> tuple[str, str] | None:
+    """Two names on either side of a word that stand on its other sides in the rewriting, both in the active voice."""
+    if _passive(source) or _passive(rewrite) or source.language == "de":
+        return None
+    there = set(_triples(rewrite))
+    return next(
+        ((a, b) for a, word, b in _triples(source) if (b, word, a) in there and (a, word, b) not in there),
+        None,
+    )
+
+
+def _triples(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
+    """(name, word, name) for names of one sentence with one to three content words between them."""
+    for tokens in analysis.by_sentence:
+        runs: list[list[Token]] = []
+        for token in tokens:
+            if token.stem and runs and token.text[0].isupper() and runs[-1][-1].text[0].isupper():
+                runs[-1].append(token)
+            elif token.stem:
+                runs.append([token])
+        capitals = [at for at, run in enumerate(runs) if run[0].text[0].isupper()]
+        for left, right in itertools.pairwise(capitals):
+            if 1 < right - left <= 4:
+                yield from (
+                    (a.stem, runs[at][0].stem, b.stem)
+                    for at in range(left + 1, right)
+                    for a in runs[left]
+                    for b in runs[right]
+                )
 
 
 def _exchangeable(ours: dict[str, Context], theirs: dict[str, Context]) -> Iterator[tuple[str, str]]:

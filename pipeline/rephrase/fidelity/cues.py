@@ -62,6 +62,7 @@ def same_place(analysis: Analysis, start: int, end: int, sentence: int, others: 
 
 
 _NEAR, _SPAN, _SHARE = 5, 12, 0.6
+_COMPARATIVE = re.compile(r"\w{3,}er|more|less|worse|mehr|plus|moins")
 
 
 def cues(analysis: Analysis) -> list[list[Cue]]:
@@ -91,7 +92,9 @@ def cues(analysis: Analysis) -> list[list[Cue]]:
             denied = at and tokens[at - 1].lower in NEGATORS[analysis.language]
             for name in names:
                 if denied and name[-1] in "+-":
-                    continue
+                    if analysis.language != "en" or not _COMPARATIVE.fullmatch(token.lower):
+                        continue
+                    name = name[:-1] + ("-" if name[-1] == "+" else "+")
                 here.append(Cue(name, token.text, token.start, token.end, sentence.index))
         found.append(sorted(here, key=lambda cue: cue.start))
     return found

@@ -279,6 +279,24 @@ def _distance(a: str, b: str) -> int:
     return len(set(enumerate(a)) ^ set(enumerate(b)))
 
 
+_CODE = re.compile(r"```[^\n]*\n(.*?)```|`([^`\n]+)`", re.DOTALL)
+
+
+def compare_code(source: Analysis, rewrite: Analysis) -> list[Finding]:
+    """Findings for code of the source that the rewriting does not hold character by character (white space aside)."""
+    loose = re.sub(r"\s+", "", rewrite.text)
+    return [
+        Finding(
+            kind="code",
+            direction="lost",
+            message="code was left out or changed",
+            source=Span(start=hit.start(), end=hit.end(), text=hit[0]),
+        )
+        for hit in _CODE.finditer(source.text)
+        if re.sub(r"\s+", "", hit[1] or hit[2]) not in loose
+    ]
+
+
 _ANSWER = re.compile(
     r"(?:\banswer|\banswer is|antwort|lösung lautet|réponse|respuesta|答案)\W{0,4}(?:is|ist|est|es|lautet|equals|:|是|为|therefore|, is)?"
     r"[\s:*]*(?:about|approximately|etwa|environ)?\s*(?P<text>\$[^$]+\$|[-−]?\d[\d.,/]*\d|[-−]?\d)",

@@ -109,12 +109,7 @@ def _in_sentence(tokens: list[Token], analysis: Analysis) -> Iterator[Name]:
                 break
         kept = tuple(word for word in words if word not in _TITLES)
         opens = at == first or tokens[at - 1].text in '"“„«:—–-(?!.;'
-        if (
-            kept
-            and opens
-            and (len(kept) > 1 or not _sure(tokens[at]))
-            and kept[0] in _openers(analysis.language)
-        ):
+        if kept and opens and not _sure(tokens[at]) and _ordinary(kept, analysis.language):
             kept = kept[1:]
             opens = False
         if kept:
@@ -126,6 +121,16 @@ def _in_sentence(tokens: list[Token], analysis: Analysis) -> Iterator[Name]:
 def _word(word: str, language: str) -> bool:
     """Whether the dictionary knows the word in small letters."""
     return language != "de" and bool(simplemma.is_known(word, lang=language if language != "zh" else "en"))
+
+
+def _ordinary(kept: tuple[str, ...], language: str) -> bool:
+    """Whether the first word of a sentence only has its capital from there: `Leaving Oslo`."""
+    known = (
+        len(kept) > 1
+        and language != "de"
+        and simplemma.is_known(kept[0], lang="en" if language == "zh" else language)
+    )
+    return kept[0] in _openers(language) or known
 
 
 def _openers(language: str) -> frozenset[str]:

@@ -119,31 +119,38 @@ def _negates(tokens: list[Token], at: int, language: str) -> bool:
 def _undenied(ours: list[Token], theirs: list[Token], language: str, other: str) -> Iterator[Token]:
     negators = [at for at in range(len(ours)) if _negates(ours, at, language)]
     denied = {at for at in range(len(theirs)) if _negates(theirs, at, other)}
-    soft = {
-        at
-        for at, token in enumerate(theirs)
-        if token.lower in NEGATIVE_WORDS[other]
-        or token.lemma in NEGATIVE_WORDS[other]
-        or _prefixed(token, ours, other)
-    }
+    prefixed = {at for at, token in enumerate(theirs) if _prefixed(token, ours, other)}
+    soft = {at for at in range(len(theirs)) if _softens(theirs, at, other)}
     for at in negators:
         focus = _focus(ours, at)
-        places = [
-            place
-            for place, token in enumerate(theirs)
-            if token.stem and any(kindred(token.stem, stem) for stem in focus)
-        ]
-        marks = denied | soft
-        if not places:
-            if not marks:
-                yield ours[at]
-            continue
-        if not any(
-            abs(place - mark) <= _REACH and theirs[place].sentence - theirs[mark].sentence in (-1, 0, 1)
-            for place in places
-            for mark in marks
-        ):
+        places = {
+            stem: [place for place, token in enumerate(theirs) if token.stem and kindred(token.stem, stem)]
+            for stem in focus
+        }
+        found = {stem: where for stem, where in places.items() if where}
+        marks = denied | prefixed | (soft - {place for where in found.values() for place in where})
+        if not any(_covers(theirs, mark, found) for mark in marks):
             yield ours[at]
+
+
+def _softens(tokens: list[Token], at: int, language: str) -> bool:
+    """Whether a word denies without being a negator; `first` does so in `the first to …` only."""
+    token = tokens[at]
+    if token.lower == "first" and (at == 0 or tokens[at - 1].lower != "the"):
+        return False
+    return token.lower in NEGATIVE_WORDS[language] or token.lemma in NEGATIVE_WORDS[language]
+
+
+def _covers(tokens: list[Token], mark: int, found: dict[str, list[int]]) -> bool:
+    """Whether a denying word stands near enough of the focus: two of its words, or all that are there."""
+    near = sum(
+        any(
+            abs(place - mark) <= _REACH and abs(tokens[place].sentence - tokens[mark].sentence) <= 1
+            for place in where
+        )
+        for where in found.values()
+    )
+    return near >= (2 if len(found) > 2 else min(1, len(found)))
 
 
 def _focus(tokens: list[Token], at: int) -> list[str]:
