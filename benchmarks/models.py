@@ -246,7 +246,7 @@ def main() -> None:
     if "many" in options.only:
         many(10_000 // scale, 1)
     if "rejections" in options.only:
-        rejections(1000 // scale, rounds)
+        rejections(2000 // scale, max(1, rounds - 1))
     if "ramp" in options.only:
         ramp()
     if "rerun" in options.only:

@@ -64,12 +64,18 @@ class Lane:
     def waiting(self) -> int:
         return len(self._queue)
 
-    async def enter(self, tokens: int) -> float:
-        """Wait for a slot; the time it was given. `tokens`: an estimate for the pace. Raises EndpointDown."""
+    async def enter(self, tokens: int, *, again: bool = False) -> float:
+        """Wait for a slot; the time it was given. `tokens`: an estimate for the pace. Raises EndpointDown.
+
+        What is tried `again` goes before what has not been tried, or all repetitions would pile up at the end.
+        """
         self.check()
         if self._queue or self.in_flight >= self.limit or self._clock() < self._paused_until:
             slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._queue.append(slot)
+            if again:
+                self._queue.appendleft(slot)
+            else:
+                self._queue.append(slot)
             self._admit()
             try:
                 await slot
@@ -139,6 +145,11 @@ class Lane:
             self._suspicions += 1
             self._pause(delay(self._suspicions, cap=min(5.0, self._patience / 4)))
         return (error.rule.counts or self._proven_up) and not self.suspected
+
+    def backoff(self, attempt: int, error: CallError) -> float:
+        """Seconds before the next try. They hardly grow where most calls are let in: waiting longer helps nobody there."""
+        by_chance = error.rule.slows and self._rejected < 0.5
+        return delay(min(attempt, 2) if by_chance else attempt, error.retry_after)
 
     def _note_refusal(self, error: CallError) -> None:
         """Requests that are refused from the first on are refused for what they have in common: the settings."""

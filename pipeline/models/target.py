@@ -17,7 +17,7 @@ from pipeline.models import wire
 from pipeline.models.lane import Lane
 from pipeline.models.ledger import Ledger, ModelCall, blank_row, paid_row
 from pipeline.models.prompts import shipped, with_prompt
-from pipeline.models.retries import CallError, Trouble, delay
+from pipeline.models.retries import CallError, Trouble
 from pipeline.models.wire import Completion
 from pipeline.records import ChatRequest, Message
 
@@ -75,7 +75,7 @@ class Target:
         while True:
             attempts += 1
             try:
-                heard = await self._try(request, number, way)
+                heard = await self._try(request, number, way, again=attempts > 1)
             except CallError as error:
                 self.troubles[error.trouble] += 1
                 if error.trouble is Trouble.BAD_REQUEST and (easier := self._easier(request, way)):
@@ -85,7 +85,7 @@ class Target:
                 counted += error.counts
                 if not error.rule.retry or counted >= self.resolved.endpoint.attempts:
                     return Got("", None, self._failed(request, error, attempts))
-                await asyncio.sleep(delay(attempts, error.retry_after))
+                await asyncio.sleep(self.lane.backoff(attempts, error))
                 await self._probe(error)
                 continue
             if request.output_schema is not None:
@@ -99,11 +99,11 @@ class Target:
             )
             return Got(heard.text, heard.completion, row, new=True)
 
-    async def _try(self, request: ChatRequest, number: int, structured: str) -> Heard:
+    async def _try(self, request: ChatRequest, number: int, structured: str, *, again: bool) -> Heard:
         """One try in one slot. Raises CallError, with `counts` set."""
         lane = self.lane
         estimate = _estimate(request)
-        started = await lane.enter(estimate)
+        started = await lane.enter(estimate, again=again)
         self._ledger.totals.in_flight += 1
         try:
             self._ledger.check()

@@ -79,6 +79,16 @@ async def test_when_most_are_told_to_wait_all_wait(serve: Serve, cache_dir: Path
     assert len(endpoint.calls) < 120
 
 
+async def test_what_is_tried_again_does_not_wait_for_everything_else(serve: Serve, cache_dir: Path) -> None:
+    endpoint = serve(lambda received: error(500) if received.number == 0 else text("hi", latency=0.02))
+    config = config_for(endpoint, limits=Limits(concurrency=2), patient=True)
+    async with Models(config, cache_dir=cache_dir) as models:
+        await asyncio.gather(*(models.chat(ask(n)) for n in range(400)))
+    places = [call.number for call in endpoint.calls if call.last == endpoint.calls[0].last]
+    assert len(places) == 2
+    assert places[1] < 200
+
+
 async def test_an_announced_pause_is_kept(serve: Serve, cache_dir: Path) -> None:
     spent = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "400ms"}
     body = text("hi").body
