@@ -38,11 +38,19 @@ async def judge(
 ) -> Judgement:
     """All verdicts on one trajectory, and the judgement they add up to.
 
-    Model judges are asked only when nothing certain has failed. Raises TaskError for a rubric without a check.
+    Model judges are asked only when nothing certain has failed. Raises TaskError for a rubric without a
+    mandatory check or with contradictory ones, and for a trajectory of another world or version of it.
     """
-    if not task.rubric.checks:
+    if task.rubric.faults:
         raise TaskError(
-            f"Task {task.id} has an empty rubric.", way_out="Give it at least one mandatory check."
+            f"Task {task.id} cannot be judged: {'; '.join(task.rubric.faults)}.",
+            way_out="Mend its rubric, or leave the task out.",
+        )
+    if trajectory.world != task.world:
+        raise TaskError(
+            f"Trajectory {trajectory.id} was made in world {trajectory.world or 'none'}, its task {task.id} belongs to"
+            f" {task.world or 'none'}.",
+            way_out="Judge it with the tasks and worlds of the run that made it.",
         )
     evidence = Evidence(task, trajectory)
     ended = protocol(evidence)

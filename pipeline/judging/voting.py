@@ -80,14 +80,16 @@ async def _ask(one: Judge, task: Task, trajectory: Trajectory, checks: Sequence[
     return found
 
 
+_DOUBT = "its evidence against it does not exist"
+
+
 def _sound(verdict: Verdict, events: int) -> Verdict:
     """A vote counts only with evidence that exists."""
     if verdict.value is Value.UNSCORED:
         return verdict
     if not verdict.evidence or not all(0 <= index < events for index in verdict.evidence):
-        return verdict.replace(
-            value=Value.UNSCORED, owner=Owner.JUDGE, evidence=(), reason="its evidence does not exist"
-        )
+        reason = _DOUBT if verdict.value is Value.FAIL else "its evidence does not exist"
+        return verdict.replace(value=Value.UNSCORED, owner=Owner.JUDGE, evidence=(), reason=reason)
     return verdict
 
 
@@ -105,8 +107,11 @@ def _split(votes: Sequence[Verdict]) -> bool:
 
 
 def _majority(check: Open, votes: Sequence[Verdict]) -> Verdict:
+    """More for than against, or more against than for. A vote against that lost its evidence does not count against,
+    but still weighs against passing: taking evidence away must never turn fail into pass."""
     passes, fails = _voting(votes)
-    if len(passes) == len(fails):
+    doubts = sum(vote.reason == _DOUBT for vote in votes)
+    if len(fails) <= len(passes) <= len(fails) + doubts:
         reason = (
             "the judges are divided" if passes else next((v.reason for v in votes if v.reason), "no vote")
         )

@@ -99,3 +99,30 @@ class Rubric(Record):
     @cached_property
     def id(self) -> str:
         return content_id("rub", self.model_dump(mode="json"))
+
+    @cached_property
+    def faults(self) -> tuple[str, ...]:
+        """What makes the rubric unusable: nothing mandatory in it, or checks that no conduct can satisfy together."""
+        found = [] if any(check.mandatory for check in self.checks) else ["it has no mandatory check"]
+        names = [check.name for check in self.checks]
+        found += [
+            f"two checks are named {name!r}" for name in sorted({n for n in names if names.count(n) > 1})
+        ]
+        tools = [check for check in self.checks if isinstance(check, ToolCheck) and check.mandatory]
+        for check in tools:
+            if check.at_most is not None and check.at_most < check.at_least and check.mode == "must":
+                found.append(
+                    f"{check.name!r} wants at least {check.at_least} and at most {check.at_most} calls"
+                )
+        for must in (one for one in tools if one.mode == "must" and one.at_least):
+            for never in (one for one in tools if one.mode == "must_not" and one.tool == must.tool):
+                met = all(must.arguments.get(name) == value for name, value in never.arguments.items())
+                if met and never.succeeded in (None, must.succeeded):
+                    found.append(f"{must.name!r} demands what {never.name!r} forbids")
+        replies = [check for check in self.checks if isinstance(check, ReplyCheck) and check.mandatory]
+        wanted = {value.casefold() for check in replies for value in check.values}
+        for reply in replies:
+            both = sorted(wanted & {value.casefold() for value in reply.absent})
+            if both and reply.when == "any":
+                found.append(f"{reply.name!r} forbids to say {', '.join(both)}, which another check demands")
+        return tuple(found)

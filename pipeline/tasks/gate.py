@@ -71,8 +71,8 @@ async def gate(
 ) -> GateReport:
     """Runs all of it; `report.reason` says why a task is rejected. An empty rubric is a reason, too."""
     report = GateReport(task.id)
-    if not any(check.mandatory for check in task.rubric.checks):
-        report.reason = "the rubric has no mandatory check"
+    if task.rubric.faults:
+        report.reason = f"the rubric is broken: {'; '.join(task.rubric.faults)}"
         return report
     first = await attempt(task, reference(task, 0), 0)
     second = await attempt(task, reference(task, 1), 1)
