@@ -10,8 +10,8 @@ from pipeline.config.section import Section
 class PublishSection(Section):
     """Settings of `tracemill export`."""
 
-    title: str = "Agentic trajectories"
-    """Title of the dataset card."""
+    title: str = ""
+    """Title of the dataset card; empty: one that fits the format."""
     license: str = "other"
     """License of the dataset as the hub names it (`cc-by-4.0`, `apache-2.0`, …); yours to choose."""
     languages: tuple[str, ...] = ("en",)

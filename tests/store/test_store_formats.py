@@ -113,6 +113,9 @@ def test_text_holds_rewritten_documents(tmp_path: Path) -> None:
     loaded = datasets.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "cache"))
     assert loaded["train"].features.arrow_schema.equals(FORMATS["text"].schema)
     assert {(row["license"], row["prompts"]) for row in loaded["train"]} == {("cc0-1.0", '["3f2a"]')}
+    text = (tmp_path / "out" / "README.md").read_text()
+    assert "# Rewritten texts" in text
+    assert "rubric" not in text
     sides = [set(loaded[split]["document"]) for split in loaded]
     assert len(sides) == 3
     assert sum(map(len, sides)) == 11

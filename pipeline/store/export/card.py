@@ -17,16 +17,18 @@ from pipeline.store.export.outcome import ExportReport
 from pipeline.store.folder import RunFolder
 
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+_TITLES = {"text": "Rewritten texts", "preference": "Preferences between agentic trajectories"}
 _TASKS = {"text": "text-generation", "preference": "reinforcement-learning"}
 
 
 def card(runs: Sequence[RunFolder], report: ExportReport, plan: Plan, against: Sequence[Path]) -> str:
     """README.md: front matter that makes the folder loadable with explicit features, then what a reader must know."""
     total = sum(report.rows.values())
+    title = plan.settings.title or _TITLES.get(plan.format, "Agentic trajectories")
     front = {
         "license": plan.settings.license,
         "language": list(plan.settings.languages),
-        "pretty_name": plan.settings.title,
+        "pretty_name": title,
         "task_categories": [_TASKS.get(plan.format, "text-generation")],
         "tags": [
             "synthetic",
@@ -37,15 +39,15 @@ def card(runs: Sequence[RunFolder], report: ExportReport, plan: Plan, against: S
         **_loading(report, plan),
     }
     sections = [
-        f"# {plan.settings.title}",
+        f"# {title}",
         f"{total:,} rows made by tracemill. {FORMATS[plan.format].about}",
         _rows(report, plan),
         _columns(plan),
         _funnel(runs),
         _origin(runs, plan),
         _filters(report, plan, against),
-        _judges(runs),
-        _licenses(runs),
+        _measures(runs),
+        _document_licenses(runs) if plan.format == "text" else _licenses(runs),
         _limits(plan),
     ]
     header = yaml.safe_dump(front, sort_keys=False, allow_unicode=True)
@@ -97,7 +99,7 @@ def _rows(report: ExportReport, plan: Plan) -> str:
     what = "source documents" if plan.format == "text" else "world skeletons"
     rows = [(split, count, report.groups.get(split, 0)) for split, count in report.rows.items()]
     held = (
-        f"Whole {what} are held out: no skeleton, task or near-copy of a training row is on another side."
+        f"Whole {what} are held out, and no near-copy of a training row is on another side."
         if len(rows) > 1
         else f"All rows are in one split: there are too few {what} to hold any out."
     )
@@ -174,10 +176,12 @@ def _origin(runs: Sequence[RunFolder], plan: Plan) -> str:
 
 
 def _filters(report: ExportReport, plan: Plan, against: Sequence[Path]) -> str:
-    parts = [
-        "Kept is what passed every mandatory check of its task's rubric, or was chosen by the run's selection."
-    ]
-    if plan.format != "text":
+    if plan.format == "text":
+        parts = [
+            "Kept are texts most of whose chunks have a rewriting whose facts agree with the source both ways."
+        ]
+    else:
+        parts = ["Kept is what passed every mandatory check of its task's rubric and the run's selection."]
         templates = ", ".join(plan.settings.verify) or "no"
         parts.append(f"Every row was rendered in chat templates ({templates}), read back and found equal.")
     if against:
@@ -192,14 +196,14 @@ def _filters(report: ExportReport, plan: Plan, against: Sequence[Path]) -> str:
     return "## Filters\n\n" + "\n\n".join(parts)
 
 
-def _judges(runs: Sequence[RunFolder]) -> str:
+def _measures(runs: Sequence[RunFolder]) -> str:
     rows = [
         (run.name, row["name"], row["part"], row["value"], row["n"])
         for run in runs
         for row in run.rows("measures", columns=["name", "part", "value", "n"])
     ]
     if not rows:
-        return "## Measured quality\n\nThe judges of these runs were not calibrated against planted flaws."
+        return "## Measured quality\n\nNothing was measured: neither judges nor checkers were tried on planted flaws."
     return f"## Measured quality\n\n{_table(('run', 'measure', 'of', 'value', 'n'), rows)}"
 
 
@@ -219,6 +223,13 @@ def _licenses(runs: Sequence[RunFolder]) -> str:
         "## Licenses of real tools\n\nNames, descriptions and schemas of these packages' tools appear in the rows."
         f"\n\n{_table(('package', 'version', 'license'), rows)}"
     )
+
+
+def _document_licenses(runs: Sequence[RunFolder]) -> str:
+    licenses = Counter(
+        row["license"] or "not stated" for run in runs for row in run.rows("documents", columns=["license"])
+    )
+    return f"## Licenses of the sources\n\n{_table(('license', 'documents'), sorted(licenses.items()))}"
 
 
 def _limits(plan: Plan) -> str:

@@ -180,10 +180,6 @@ class _Documents:
 
     def row(self, candidate: Candidate, scrubbed: Counter[str]) -> tuple[Row, bytes]:
         row, plan = self._rows[candidate.id], self._plan
-        if row["chunks"] and row["chunks_kept"] / row["chunks"] < plan.settings.min_quality:
-            raise Unfit(
-                "too much of it is still the source's text", f"{row['chunks_kept']} of {row['chunks']} chunks"
-            )
         text = row["text"]
         if plan.settings.scrub:
             text = scrub_text(text, lambda contact: False, scrubbed)
@@ -263,8 +259,12 @@ def documents(plan: Plan) -> Iterable[Candidate]:
     for index, run in enumerate(plan.runs):
         for path in sorted(run.glob("shards/*/texts.parquet")):
             stage, _, number = path.parent.name.rpartition("-")
-            for row in read_rows(path, ["document", "style", "seed"]):
+            for row in read_rows(path, ["document", "style", "seed", "chunks", "chunks_kept"]):
                 name = text_id(row)
+                share = row["chunks_kept"] / row["chunks"] if row["chunks"] else 1.0
+                dropped = (
+                    "too much of it is still the source's text" if share < plan.settings.min_quality else ""
+                )
                 yield Candidate(
                     id=name,
                     unit=(index, stage, int(number)),
@@ -275,6 +275,6 @@ def documents(plan: Plan) -> Iterable[Candidate]:
                     reward=0.0,
                     calls=0,
                     attempt=0,
-                    dropped="the same rewriting is in another run" if name in seen else "",
+                    dropped="the same rewriting is in another run" if name in seen else dropped,
                 )
                 seen.add(name)

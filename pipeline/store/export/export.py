@@ -192,9 +192,11 @@ def _report(
     scrubbed: Counter[str],
     left: Sequence[Candidate],
 ) -> ExportReport:
+    kept = {row["subject"] for row in decisions if row["kept"]}
     groups: dict[str, set[str]] = defaultdict(set)
     for candidate in left:
-        groups[candidate.split].add(candidate.group)
+        if candidate.id in kept:
+            groups[candidate.split].add(candidate.group)
     return ExportReport(
         out=out.with_name(plan.name),
         format=plan.format,
