@@ -26,7 +26,7 @@ from pipeline.config.sandbox import SandboxSection
 from pipeline.records import CodeTask
 from pipeline.sandbox import Engine, Pool, admit, gold_changes, grade, load_tasks, task_files, test_files
 from pipeline.sandbox.admission import GOLD_RUNS
-from pipeline.sandbox.box import container_config
+from pipeline.sandbox.container import container_config
 from pipeline.sandbox.shapes import humaneval
 from pipeline.sandbox.tools import CodeTools
 

@@ -133,9 +133,7 @@ async def run_tests(
     try:
         await box.clear()
         await box.write({**files, **tests, canary: CANARY.format(name=name).encode()})
-        await box.write(
-            {RUNNER: SCRIPT.read_bytes(), f"/grade/plan-{name}": json.dumps(plan).encode()}
-        )
+        await box.write({RUNNER: SCRIPT.read_bytes(), f"/grade/plan-{name}": json.dumps(plan).encode()})
         await box.mark()
         argv = ["python3", "-I", "-B", RUNNER, f"/grade/plan-{name}"]
         result = await box.run(argv, timeout=task.timeout, merge=True, reap=True)

@@ -6,7 +6,7 @@ import socket
 import time
 from collections.abc import Mapping
 
-from pipeline.sandbox.box import process_start
+from pipeline.sandbox.container import process_start
 from pipeline.sandbox.engine import LABEL, Engine
 
 

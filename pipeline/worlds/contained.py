@@ -19,7 +19,7 @@ from uuid import uuid4
 import anyio
 
 from pipeline.records import SandboxError
-from pipeline.sandbox.box import box_labels
+from pipeline.sandbox.container import box_labels
 from pipeline.sandbox.engine import Engine
 from pipeline.worlds.server_process import Process, ProcessLimits, run_isolated
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pipeline.config.sandbox import SandboxSection
 from pipeline.records import CodeTask
 from pipeline.sandbox import File, Link, Output, carry_over, suspicions
-from pipeline.sandbox.box import box_labels, container_config, process_start
 from pipeline.sandbox.carry import glob_pattern
+from pipeline.sandbox.container import box_labels, container_config, process_start
 from pipeline.sandbox.guest import BrokenFrame, Kept, frame, open_frame
 from pipeline.sandbox.sweep import abandoned
 from tests.sandbox.test_hostile import TASK

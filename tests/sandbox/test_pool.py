@@ -15,7 +15,7 @@ import pytest
 from pipeline.config.sandbox import SandboxSection
 from pipeline.records import RunStatus, SandboxError
 from pipeline.sandbox import Engine, File, GuestError, Link, Pool, Sandbox, find_image, grade, sweep
-from pipeline.sandbox.box import box_labels, container_config
+from pipeline.sandbox.container import box_labels, container_config
 from tests.sandbox.test_hostile import RIGHT, TASK
 from tests.sandbox.test_parts import NAMES
 
