@@ -8,6 +8,7 @@ from pipeline.config.rephrase import RephraseSection
 from pipeline.records import EndpointDown, ModelError, RewriteAnswer, RewriteRequest
 from pipeline.rephrase.fidelity.checker import RuleChecker
 from pipeline.rephrase.inputs import read_documents
+from pipeline.rephrase.measures import by_document, by_style
 from pipeline.rephrase.rewriting import Rephrased, rephrase_document
 from pipeline.rephrase.styles import choose
 from pipeline.teacher.rewriter import TeacherRewriter
@@ -124,3 +125,21 @@ async def test_words_around_the_answer_are_removed() -> None:
 async def test_a_dead_endpoint_is_not_a_bad_answer() -> None:
     with pytest.raises(EndpointDown):
         await _rewritten("down")
+
+
+async def test_yield_and_coverage_add_up() -> None:
+    document = next(
+        document for document in read_documents([], CONFIG) if document.source == "en-printing.md"
+    )
+    made = await rephrase_document(
+        document, ["dialogue", "notes"], TeacherRewriter(), RuleChecker(), CONFIG, 1
+    )
+    rows = made.rows["rewrites"]
+    styles = by_style(rows)
+    assert [row["style"] for row in styles] == ["dialogue", "notes"]
+    assert sum(row["chunks"] for row in styles) == len(rows)
+    assert sum(row["kept"] for row in styles) == sum(row["verdict"] == "kept" for row in rows)
+    (whole,) = by_document(rows)
+    assert whole["tokens"] == sum(row["tokens"] for row in styles)
+    refused = [row for row in rows if row["verdict"] == "source_kept"]
+    assert all(row["reason"] for row in refused)

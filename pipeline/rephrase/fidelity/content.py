@@ -160,6 +160,8 @@ def _enumerations(analysis: Analysis) -> Iterator[list[list[Token]]]:
 
 
 _WINDOW = 5
+_BREAK = 3
+"""By how many words a comma or a conjunction separates."""
 _PREPOSITION = 0.5
 """Weight of the word before a name or a figure."""
 _MARGIN, _COMMON_MARGIN = 0.7, 0.9
@@ -179,9 +181,12 @@ def compare_places(source: Analysis, rewrite: Analysis) -> list[Finding]:
         named = a[0].isdigit() or (a in capital and b in capital)
         if not named and voices_differ:
             continue
-        stay = _alike(ours[a], theirs[a], a, b) + _alike(ours[b], theirs[b], a, b)
-        there, back = _alike(ours[a], theirs[b], a, b), _alike(ours[b], theirs[a], a, b)
-        if there + back > stay + (_MARGIN if named else _COMMON_MARGIN) and min(there, back) > _LEAST:
+        there = _alike(ours[a], theirs[b], a, b)
+        back = _alike(ours[b], theirs[a], a, b) if there > _LEAST else 0.0
+        margin = _MARGIN if named else _COMMON_MARGIN
+        if back <= _LEAST or there + back <= margin:
+            continue
+        if there + back > _alike(ours[a], theirs[a], a, b) + _alike(ours[b], theirs[b], a, b) + margin:
             message = f"{a!r} and {b!r} have changed places"
             spans = _mention(source, a), _mention(rewrite, a)
             return [
@@ -252,29 +257,27 @@ Context = dict[str, float]
 
 def _contexts(tokens: list[Token]) -> dict[str, Context]:
     """For each content word and figure: its neighbors, the nearer the heavier; words said twice are left out."""
-    content = [token for token in tokens if token.stem or token.kind == "num"]
-    place = {id(token): at for at, token in enumerate(tokens)}
+    content = [(at, token) for at, token in enumerate(tokens) if token.stem or token.kind == "num"]
+    breaks = [0]
+    for token in tokens:
+        breaks.append(breaks[-1] + (token.text in ",;:" or token.lower in _AND))
     found: dict[str, Context] = {}
     twice: set[str] = set()
-    for at, token in enumerate(content):
+    for place, (at, token) in enumerate(content):
         name = token.stem or token.text
         if name in found:
             twice.add(name)
         near = found.setdefault(name, {})
-        for other in content[max(0, at - _WINDOW) : at + _WINDOW + 1]:
+        for other_at, other in content[max(0, place - _WINDOW) : place + _WINDOW + 1]:
             if other is token or other.sentence != token.sentence:
                 continue
-            gap = abs(place[id(other)] - place[id(token)])
-            low, high = sorted((place[id(other)], place[id(token)]))
-            gap += 3 * sum(item.text in ",;:" or item.lower in _AND for item in tokens[low + 1 : high])
-            near[other.stem or other.text] = max(near.get(other.stem or other.text, 0.0), 1 / max(1, gap))
-        at_token = place[id(token)]
-        if (
-            (token.kind == "num" or token.text[0].isupper())
-            and at_token
-            and tokens[at_token - 1].kind == "word"
-        ):
-            near[f"<{tokens[at_token - 1].lower}"] = _PREPOSITION
+            low, high = (at, other_at) if at < other_at else (other_at, at)
+            weight = 1 / (high - low + _BREAK * (breaks[high] - breaks[low + 1]))
+            key = other.stem or other.text
+            if weight > near.get(key, 0.0):
+                near[key] = weight
+        if (token.kind == "num" or token.text[0].isupper()) and at and tokens[at - 1].kind == "word":
+            near[f"<{tokens[at - 1].lower}"] = _PREPOSITION
     return {name: near for name, near in found.items() if name not in twice}
 
 
@@ -296,9 +299,17 @@ def _touch(a: str, b: str, contexts: dict[str, Context]) -> bool:
 
 def _alike(x: Context, y: Context, *without: str) -> float:
     """How alike two contexts are: the lighter weights of what they share over the heavier of all, 0 … 1."""
-    keys = (x.keys() | y.keys()) - set(without)
-    heavy = sum(max(x.get(key, 0.0), y.get(key, 0.0)) for key in keys)
-    return sum(min(x.get(key, 0.0), y.get(key, 0.0)) for key in keys) / heavy if heavy else 0.0
+    light = heavy = 0.0
+    for key, weight in x.items():
+        if key in without:
+            continue
+        other = y.get(key, 0.0)
+        if weight < other:
+            light, heavy = light + weight, heavy + other
+        else:
+            light, heavy = light + other, heavy + weight
+    heavy += sum(weight for key, weight in y.items() if key not in x and key not in without)
+    return light / heavy if heavy else 0.0
 
 
 def _mention(analysis: Analysis, name: str) -> Span | None:

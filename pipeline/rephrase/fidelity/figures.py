@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from pipeline.records import Finding, Span
 from pipeline.rephrase.fidelity.analysis import Analysis
-from pipeline.rephrase.fidelity.quantities import Quantity, quantities
+from pipeline.rephrase.fidelity.quantities import quantities
+from pipeline.rephrase.fidelity.quantity import Quantity
 
 _SAME = 1e-6
 _ROUNDED = 0.06

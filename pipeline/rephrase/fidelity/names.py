@@ -11,9 +11,9 @@ import simplemma
 
 from pipeline.records import Finding, Span
 from pipeline.rephrase.fidelity.analysis import Analysis, Token
+from pipeline.rephrase.fidelity.dates import MONTHS, WEEKDAYS
 from pipeline.rephrase.fidelity.figures import Compared
 from pipeline.rephrase.fidelity.lexicon import FUNCTION_WORDS, STOP
-from pipeline.rephrase.fidelity.quantities import _MONTHS, _WEEKDAYS
 from pipeline.rephrase.fidelity.units import UNITS
 
 _LINK = frozenset("of the de la le du des von van der den di da del al bin ibn y e d' d’ zu".split())
@@ -151,8 +151,8 @@ def _capital(tokens: list[Token], at: int, language: str, *, inside: bool = Fals
     if (
         token.kind != "word"
         or not token.text[0].isupper()
-        or token.lower in _MONTHS
-        or token.lower in _WEEKDAYS
+        or token.lower in MONTHS
+        or token.lower in WEEKDAYS
     ):
         return False
     if len(token.text) == 1:
