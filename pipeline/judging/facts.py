@@ -347,6 +347,8 @@ class _Known:
         a word that stands beside it here, another value in a cell that the new result has not replaced."""
         kind, amount = value
         number = kind == "number"
+        if value not in self.told and value not in self.read and value not in self.standing.values:
+            return True  # unknown, which is a question of its own
         if value in self.told and (float(amount) >= _TELLING if number else value in self.heard_values):
             return True
         words = near(part, value, 2) if number else frozenset()
@@ -363,8 +365,6 @@ class _Known:
             cells = [
                 (row, column) for row, column in cells if not words.isdisjoint(_about(row, column, value))
             ]
-        elif not cells:
-            return True  # unknown, which is another failure
         return any(not _superseded(column, value, said, single) for _, column in cells)
 
     def _stale(self, values: frozenset[Stated], whole: str) -> frozenset[Stated]:

@@ -1,0 +1,151 @@
+"""What is said, compared by value."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pipeline.judging.evidence import Evidence
+from pipeline.judging.facts import says_what_it_knows
+from pipeline.judging.statements import stated
+from pipeline.records import (
+    AgentProfile,
+    EndReason,
+    Event,
+    Goal,
+    Persona,
+    Rubric,
+    StateCheck,
+    Task,
+    ToolCall,
+    Toolset,
+    Trajectory,
+    Value,
+)
+
+SEATS = [
+    {"seat": "2C", "place": "aisle", "price": 16.0},
+    {"seat": "3C", "place": "aisle", "price": 17.0},
+    {"seat": "4A", "place": "window", "price": 17.0},
+]
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("16.00", "16"),
+        ("1,234.50", "1234.5"),
+        ("July 14", "the 14th of July"),
+        ("2026-07-14", "14 July 2026"),
+        ("7:05 pm", "19:05"),
+        ("7 pm", "19:00"),
+        ("JU5GC6", "ju5gc6"),
+        ("-163.88", "163.88 overdrawn"),
+    ],
+)
+def test_notation_does_not_matter(left: str, right: str) -> None:
+    assert stated(left) == stated(right)
+    assert stated(left)
+
+
+def test_a_price_after_a_date_is_no_year() -> None:
+    assert ("number", 1190.0) in stated("from July 7 to July 12, 1190.00 in all")
+
+
+def test_numbers_of_a_numbered_list_state_nothing() -> None:
+    assert stated("1. aisle\n2. window") == frozenset()
+
+
+def told(*turns: tuple[str, object], prompt: str = "A change costs 25.00 each time.") -> Evidence:
+    """Evidence of a talk: ("user", text), ("agent", text), ("tool", result) in order."""
+    events = [Event(index=0, turn=0, role="system", content=prompt)]
+    for role, content in turns:
+        index = len(events)
+        if role == "tool":
+            call = ToolCall(id=f"c{index}", name="look", raw="{}", arguments={})
+            events.append(Event(index=index, turn=1, role="assistant", calls=(call,)))
+            text = json.dumps(content)
+            events.append(
+                Event(
+                    index=index + 1, turn=1, role="tool", content=text, call_id=call.id, name="look", ok=True
+                )
+            )
+        else:
+            note = "act:open" if role == "user" else ""
+            events.append(
+                Event(
+                    index=index,
+                    turn=1,
+                    role="user" if role == "user" else "assistant",
+                    content=str(content),
+                    note=note,
+                )
+            )
+    task = Task(
+        world="",
+        agent=AgentProfile(name="a", system_prompt=prompt, toolset=Toolset(tools=())),
+        persona=Persona(name="p", style="plain"),
+        goals=(Goal(intent="x"),),
+        rubric=Rubric(checks=(StateCheck(name="s", sql="select 1"),)),
+    )
+    trajectory = Trajectory(
+        id="t",
+        task=task.id,
+        world="",
+        attempt=0,
+        seed=0,
+        events=tuple(events),
+        end_reason=EndReason.USER_DONE,
+    )
+    return Evidence(task, trajectory)
+
+
+GOOD = [
+    "2C (aisle) for 16.00; 3C (aisle) for 17.00.",
+    "I found 3 seats.",
+    "They cost 50.00 together.",
+    "Seat 4A costs 17.",
+    "2C and 3C together: 16.00 + 17.00 = 33.00.",
+    "A change costs 25.00.",
+]
+BAD = [
+    "2C (aisle) for 17.00.",
+    "Seat 5A costs 17.00.",
+    "3C for 18.00.",
+    "Seat 2C, 7 left.",
+    "They cost 51.00.",
+]
+
+
+@pytest.mark.parametrize("reply", GOOD)
+def test_what_follows_from_results_may_be_said(reply: str) -> None:
+    found = says_what_it_knows(told(("user", "seats please"), ("tool", SEATS), ("agent", reply)))
+    assert found.value is Value.PASS, found.reason
+
+
+@pytest.mark.parametrize("reply", BAD)
+def test_values_from_nowhere_or_of_another_row_fail(reply: str) -> None:
+    evidence = told(("user", "seats please"), ("tool", SEATS), ("agent", reply))
+    found = says_what_it_knows(evidence)
+    assert found.value is Value.FAIL
+    assert found.evidence == (4,)
+
+
+def test_a_value_that_a_later_result_replaced_is_stale() -> None:
+    talk = [
+        ("user", "pay my bill"),
+        ("tool", {"account": "A17", "balance": 173.12}),
+        ("tool", {"account": "A17", "paid": 50.0, "balance": 123.12}),
+    ]
+    stale = says_what_it_knows(told(*talk, ("agent", "Paid. The balance is 173.12.")))
+    both = says_what_it_knows(told(*talk, ("agent", "Paid; the balance went from 173.12 to 123.12.")))
+    assert stale.value is Value.FAIL
+    assert both.value is Value.PASS
+
+
+def test_a_value_is_not_known_before_it_is_told() -> None:
+    early = told(("user", "change my phone"), ("agent", "From 555 0101?"), ("user", "it is 555 0101"))
+    late = told(("user", "it is 555 0101"), ("agent", "Changing 555 0101. Is that right?"))
+    assert says_what_it_knows(early).value is Value.FAIL
+    assert says_what_it_knows(late).value is Value.PASS
