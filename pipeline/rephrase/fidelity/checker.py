@@ -15,7 +15,7 @@ from pipeline.rephrase.fidelity.figures import compare_figures
 from pipeline.rephrase.fidelity.formulas import compare_answers, compare_code, compare_formulas, formulas
 from pipeline.rephrase.fidelity.names import compare_names
 from pipeline.rephrase.fidelity.polarity import compare_negation
-from pipeline.rephrase.fidelity.wording import compare_wording
+from pipeline.rephrase.fidelity.wording import compare_wording, converse
 from pipeline.rephrase.styles import STYLES
 
 SOFT = frozenset(
@@ -73,7 +73,7 @@ def _of_words(source: Analysis, rewrite: Analysis) -> list[Finding]:
         *compare_negation(source, rewrite, groups),
         *compare_wording(source, rewrite, groups),
         *compare_lists(source, rewrite),
-        *compare_places(source, rewrite),
+        *compare_places(source, rewrite, converse=converse(source, rewrite, groups)),
         *compare_content(source, rewrite)[0],
     ]
 

@@ -167,8 +167,10 @@ _PREPOSITION = 0.5
 _MARGIN, _COMMON_MARGIN = 0.7, 0.9
 
 
-def compare_places(source: Analysis, rewrite: Analysis) -> list[Finding]:
+def compare_places(source: Analysis, rewrite: Analysis, *, converse: bool = False) -> list[Finding]:
     """Findings for two things that have taken each other's place: each now stands where the other stood."""
+    if converse:  # a comparison that was turned round exchanges its operands rightly
+        return []
     ours = _contexts(source.tokens)
     theirs = _contexts(rewrite.tokens)
     capital = {token.stem for token in source.tokens if token.kind == "word" and token.text[0].isupper()}
@@ -209,11 +211,22 @@ def _turned(source: Analysis, rewrite: Analysis) -> tuple[str, str] | None:
     )
 
 
+_PLACES = frozenset("in at to from of for on near into à de en au aux chez vers a por para desde".split())
+
+
 def _triples(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
     """(name, word, name) for names of one sentence with one to three content words between them."""
     for tokens in analysis.by_sentence:
         runs: list[list[Token]] = []
+        before = ""
         for token in tokens:
+            if token.kind == "word" and not token.stem:
+                before = token.lower
+                continue
+            if token.stem and token.text[0].isupper() and before in _PLACES:
+                before = ""
+                continue
+            before = ""
             if token.stem and runs and token.text[0].isupper() and runs[-1][-1].text[0].isupper():
                 runs[-1].append(token)
             elif token.stem:

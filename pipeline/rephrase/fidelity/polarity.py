@@ -12,7 +12,7 @@ from pipeline.rephrase.fidelity.lexicon import NEGATIVE_PREFIXES, NEGATIVE_WORDS
 from pipeline.rephrase.fidelity.matching import kindred
 
 _REACH = 7
-_THAN = {"en": ("than",), "de": ("als",), "fr": ("que",), "es": ("que",)}
+_THAN = {"en": ("than",), "de": ("als",)}
 """Tokens on either side of a negator that it may deny."""
 
 
@@ -94,8 +94,12 @@ def _negates(tokens: list[Token], at: int, language: str) -> bool:
     if token.lower not in NEGATORS[language]:
         return False
     following = tokens[at + 1].lower if at + 1 < len(tokens) else ""
-    if at + 2 < len(tokens) and tokens[at + 2].lower in _THAN.get(language, ()):
-        return False
+    if any(
+        item.lower in _THAN.get(language, ())
+        for item in tokens[at + 1 : at + 4]
+        if item.sentence == token.sentence
+    ):
+        return False  # a bound, as in `not longer than`
     if language == "en" and token.lower in ("no", "not"):
         return following not in (
             "more",

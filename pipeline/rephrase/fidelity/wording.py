@@ -17,7 +17,13 @@ from pipeline.rephrase.fidelity.numerals import words
 _AMOUNTS = ("all", "most", "many", "some", "few", "no", "only")
 _NEAR = frozenset({("many", "some"), ("some", "many"), ("only", "few"), ("only", "no"), ("no", "only")})
 """Quantifiers that may stand for each other."""
-_THAN = {"en": ("than",), "de": ("als",), "fr": ("que", "qu'", "qu’"), "es": ("que",), "zh": ("比",)}
+_THAN: dict[str, tuple[str, ...]] = {
+    "en": ("than",),
+    "de": ("als",),
+    "fr": ("que", "qu'", "qu’"),
+    "es": ("que",),
+    "zh": ("比",),
+}
 
 
 def compare_wording(source: Analysis, rewrite: Analysis, groups: list[Group]) -> list[Finding]:
@@ -168,7 +174,8 @@ def _modality(
     if weak_mine and not weak_yours and yours["must"] and not mine["must"]:
         yield _changed("modality", weak_mine[0], yours["must"][0])
     elif mine["may"] and not weak_yours and not yours["should"]:
-        severe = _followed(
+        permits = any(cue.name == "only" for cue in a)
+        severe = not permits and _followed(
             source, mine["may"][0], {token.stem for token in tokens_of(rewrite, group.rewrite)}
         )
         yield Finding(
@@ -238,10 +245,22 @@ def _flips(a: list[Cue], b: list[Cue]) -> Iterator[tuple[str, Cue, Cue]]:
             yield axis, before[0], fresh[-1]
 
 
-def turned(source: Analysis, rewrite: Analysis, group: Group) -> bool:
+def converse(source: Analysis, rewrite: Analysis, groups: list[Group]) -> bool:
+    """Whether some comparison was turned round as a whole: `A is larger than B`, `B is smaller than A`."""
+    ours, theirs = cues(source), cues(rewrite)
+    for group in groups:
+        a = [cue for index in group.source for cue in ours[index]]
+        b = [cue for index in group.rewrite for cue in theirs[index]]
+        if any(axis not in _ABSOLUTE and turned(source, rewrite, group, axis) for axis, _, _ in _flips(a, b)):
+            return True
+    return False
+
+
+def turned(source: Analysis, rewrite: Analysis, group: Group, axis: str = "") -> bool:
     """Whether the operands of a comparison with `than` have changed places (the second of one is the first of the other)."""
     ours, theirs = tokens_of(source, group.source), tokens_of(rewrite, group.rewrite)
-    a, b = _operands(ours, source.language), _operands(theirs, rewrite.language)
+    words = _SEQUENCE if axis == "time" else _THAN
+    a, b = _operands(ours, source.language, words), _operands(theirs, rewrite.language, words)
     if a is not None and b is not None:
         same = has(a[1], {b[1]}) or bool(a[1] and b[0] and not has(a[1], b[0]) and has(b[1], {a[1]}))
         return not same and (has(a[1], b[0]) or has(b[1], a[0]))
@@ -280,14 +299,29 @@ def _comparatives(tokens: list[Token], language: str) -> set[str]:
     }
 
 
-def _operands(tokens: list[Token], language: str) -> tuple[set[str], str] | None:
+_SEQUENCE = {
+    "en": ("before", "after", "than"),
+    "de": ("vor", "nach", "als"),
+    "fr": ("avant", "après"),
+    "es": ("antes", "después"),
+    "zh": (),
+}
+
+
+def _operands(
+    tokens: list[Token], language: str, words_between: dict[str, tuple[str, ...]] = _THAN
+) -> tuple[set[str], str] | None:
     """Content stems before `than` in its sentence, and the first one behind it."""
     for at, token in enumerate(tokens):
-        if token.lower in _THAN[language] and token.kind in ("word", "elision", "han"):
+        if token.lower in words_between[language] and token.kind in ("word", "elision", "han"):
             rest = tokens[at + 1 : at + 6]
             behind = next((item.stem for item in rest if item.stem), "")
             counts = bool(rest) and (rest[0].kind == "num" or rest[0].lower in words(language))
-            if behind and not counts and (language != "fr" or _compares(tokens[max(0, at - 6) : at])):
+            if (
+                behind
+                and not counts
+                and (language != "fr" or words_between is _SEQUENCE or _compares(tokens[max(0, at - 6) : at]))
+            ):
                 return {
                     item.stem for item in tokens[:at] if item.stem and item.sentence == token.sentence
                 }, behind
