@@ -25,19 +25,29 @@ def export(
         list[Path] | None, typer.Option(help="Benchmark files to keep out (jsonl, parquet, text).")
     ] = None,
     seed: Annotated[int, typer.Option(help="Order of rows.")] = 0,
+    push: Annotated[
+        str | None, typer.Option(help="Also upload the folder to this hub repository, OWNER/NAME.")
+    ] = None,
     config: ConfigOption = None,
     data: DataOption = None,
 ) -> None:
     """Writes a dataset folder with card and splits, verified row by row."""
+    from pipeline.stages.judging import refuse_unsure
     from pipeline.store import RunFolder
     from pipeline.store.export import export as write
 
     loaded = flag_config(config, {"data": str(data) if data else None})
     folders = [RunFolder.open(loaded.data, name) for name in runs]
+    for folder in folders:
+        refuse_unsure(folder, loaded.judging)
     report = write(folders, format, out, settings=loaded.publish, seed=seed, against=against or ())  # type: ignore[arg-type]
     typer.echo(f"{out}: {', '.join(f'{count} {split}' for split, count in report.rows.items())}")
     for reason, count in sorted(report.dropped.items()):
         typer.echo(f"  {count} dropped: {reason}")
+    if push is not None:
+        from pipeline.store.export.push import push as upload
+
+        typer.echo(upload(out, push))
 
 
 def diff(

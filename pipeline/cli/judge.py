@@ -1,0 +1,127 @@
+"""Commands on judging: again, calibrated, compared, and held against people's labels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from pipeline.cli.options import DataOption, JsonOption, data_dir
+
+
+class RunByDefault(TyperGroup):
+    """`judge RUN` is `judge again RUN`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            args = ["again", *args]
+        return super().resolve_command(ctx, args)
+
+
+judge_app = typer.Typer(
+    cls=RunByDefault, help="Judge a run again; measure, compare and check judges.", no_args_is_help=True
+)
+RunArgument = Annotated[str, typer.Argument(help="Name of a run.")]
+WithOption = Annotated[
+    Path | None, typer.Option("--with", help="Sections that replace those of the run (YAML).")
+]
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(judge_app, name="judge")
+
+
+@judge_app.command()
+def again(run: RunArgument, changes: WithOption = None, data: DataOption = None) -> None:
+    """Judges all trajectories anew, without re-running them; the new verdicts lie beside the old ones."""
+    import asyncio
+
+    from pipeline.stages.judging import judge_again, judge_diff, open_run
+
+    folder = data_dir(data)
+    number = asyncio.run(judge_again(open_run(folder, run, changes)))
+    found = judge_diff(folder, f"{run}@0", f"{run}@{number}").to_json()
+    typer.echo(f"judged again as {run}@{number}: {found['common']} trajectories, moves {found['moves']}")
+
+
+@judge_app.command()
+def calibrate(
+    run: RunArgument,
+    per_kind: Annotated[int | None, typer.Option(help="Flawed trajectories of one kind, at most.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Draw of the flaws. [default: the run's]")] = None,
+    changes: WithOption = None,
+    json_output: JsonOption = False,
+    data: DataOption = None,
+) -> None:
+    """Plants known flaws into good trajectories and measures what each judge misses and falsely reports."""
+    import asyncio
+
+    from pipeline.stages.judging import calibrate_run, open_run
+
+    context = open_run(data_dir(data), run, changes)
+    figures = asyncio.run(calibrate_run(context, seed=seed, per_kind=per_kind)).to_json()
+    if json_output:
+        typer.echo(json.dumps(figures))
+        return
+    typer.echo(f"misses {figures['misses']}  false alarms {figures['false_alarms']}")
+    typer.echo(f"{figures['n_flawed']} flawed, {figures['n_clean']} clean")
+    for kind, one in figures["by_kind"].items():
+        typer.echo(f"  {kind:<28} {json.dumps(one)}")
+    for name, one in figures["by_judge"].items():
+        typer.echo(f"  judge {name:<22} {json.dumps(one)[:200]}")
+
+
+@judge_app.command()
+def diff(
+    a: Annotated[str, typer.Argument(help="RUN or RUN@ROUND.")],
+    b: Annotated[str, typer.Argument(help="RUN or RUN@ROUND.")],
+    json_output: JsonOption = False,
+    data: DataOption = None,
+) -> None:
+    """Where two judgings differ."""
+    from pipeline.stages.judging import judge_diff
+
+    figures = judge_diff(data_dir(data), a, b).to_json()
+    if json_output:
+        typer.echo(json.dumps(figures))
+        return
+    kappa = "-" if figures["kappa"] is None else f"{figures['kappa']:.3f}"
+    typer.echo(f"{figures['common']} in common, agreement {figures['agreement']}, kappa {kappa}")
+    for move, count in figures["moves"].items():
+        typer.echo(f"  {count:>6}  {move}")
+    for check, count in figures["checks"].items():
+        typer.echo(f"  {count:>6}  {check}")
+
+
+@judge_app.command("export")
+def export_sample(
+    run: RunArgument,
+    file: Annotated[Path, typer.Argument(help="CSV file to write.")],
+    count: Annotated[int, typer.Option(help="Verdicts to label.")] = 100,
+    seed: Annotated[int, typer.Option(help="Draw of the sample.")] = 0,
+    data: DataOption = None,
+) -> None:
+    """A stratified sample of verdicts for people to label."""
+    from pipeline.records.errors import ConfigError
+    from pipeline.stages.judging import export_labels, open_run
+
+    if file.exists():
+        raise ConfigError(f"{file} exists.", way_out="Give a new file name; labels are never overwritten.")
+    file.write_text(export_labels(open_run(data_dir(data), run), count, seed), encoding="utf-8")
+    typer.echo(f"{file}: fill the column `label`, then: tracemill judge import {run} {file}")
+
+
+@judge_app.command("import")
+def import_sample(
+    run: RunArgument,
+    file: Annotated[Path, typer.Argument(help="The labelled sheet.")],
+    data: DataOption = None,
+) -> None:
+    """Agreement and kappa of people and judges, per kind of check."""
+    from pipeline.stages.judging import import_labels, open_run
+
+    figures = import_labels(open_run(data_dir(data), run), file.read_text(encoding="utf-8"))
+    typer.echo(json.dumps(figures, indent=2))
