@@ -346,13 +346,16 @@ def _message(event: Event) -> Message:
     )
 
 
+_as_json = json.JSONEncoder(ensure_ascii=False, default=str).encode
+
+
 def render_result(result: CallResult, limit: int) -> str:
     """What the agent sees of a result: JSON, cut with a marker when too long."""
     if result.ok:
-        text = json.dumps(result.value, ensure_ascii=False, default=str)
+        text = _as_json(result.value)
     else:
         code, message = result.error or ("ERROR", "")
-        text = json.dumps({"error": code, "message": message}, ensure_ascii=False)
+        text = _as_json({"error": code, "message": message})
     if len(text) <= limit:
         return text
     return f"{text[:limit]} [… {len(text) - limit} more characters not shown]"

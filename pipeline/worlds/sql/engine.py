@@ -13,7 +13,7 @@ from pipeline.records import Call, Failure, Json, Snapshot, ToolSpec, World, Wor
 from pipeline.worlds.host import Ability, CallResult
 from pipeline.worlds.sql.guard import Limits, check_statement
 from pipeline.worlds.sql.image import Image, build_image, open_image
-from pipeline.worlds.sql.ledger import Key, Ledger, Note, RowChange, changed_columns, improper, same, size_of
+from pipeline.worlds.sql.ledger import Key, Ledger, Note, RowChange, changed_columns, check_notes, same
 from pipeline.worlds.sql.program import Compiled, compile_tool, prove_tools
 from pipeline.worlds.sql.schema import LOG_TABLE, Row, quoted
 
@@ -22,6 +22,9 @@ _UNDOABLE = 400
 """So many changed rows are put back one by one; more are put back by loading the seed anew, after which every
 statement has to be prepared again."""
 _BATCH = 500
+_LOGGED = 256 * 1024
+"""Characters in the log after which it is emptied; until then it is read on from where it was read before."""
+_READ_LOG = f"select * from {LOG_TABLE} where rowid > ?"
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,8 @@ class SqlWorld:
             self._execute("create temp table changes(tbl text, key text, op text, col text, old, new)")
         self._guard.mode = "program"
         self._ledger.clear()
+        self._read = self._logged = 0
+        self._taken = (0, False)
         self._total = self._connection.total_changes
         self._begin_anew()
 
@@ -224,26 +229,28 @@ class SqlWorld:
         return self._ledger.changes()
 
     def _take_log(self) -> list[Note]:
-        """What the triggers noted in this transaction, taken out of the world.
+        """What the triggers noted in this transaction.
 
-        Raises _TooMuch when the episode has written more than it may, ValueError for values no JSON can hold.
+        Raises _TooMuch when the episode has written more than it may, and what `check_notes` raises.
         """
         if self._connection.total_changes == self._total:
             return []
         notes: list[Note] = []
-        with self._guard.as_("engine"):
-            cursor = self._execute(f"select * from {LOG_TABLE}")
+        size, most = 0, self.runtime.limits.growth_bytes
+        mode, self._guard.mode = self._guard.mode, "engine"
+        try:
+            cursor = self._execute(_READ_LOG, (self._read,))
             while batch := cursor.fetchmany(_BATCH):
-                self._grown += size_of(batch)
-                if self._grown > self.runtime.limits.growth_bytes:
-                    raise _TooMuch(
-                        f"the episode has written more than {self.runtime.limits.growth_bytes} bytes"
-                    )
+                size += check_notes(batch, self.runtime.image.tables)
+                if self._grown + size > most:
+                    raise _TooMuch(f"the episode has written more than {most} bytes")
                 notes.extend(batch)
-            self._execute(f"delete from {LOG_TABLE}")
-        problem = improper(notes)
-        if problem is not None:
-            raise ValueError(problem)
+            clear = self._logged + size > _LOGGED
+            if clear:
+                self._execute(f"delete from {LOG_TABLE}")
+        finally:
+            self._guard.mode = mode
+        self._taken = (size, clear)
         return notes
 
     def _book(self, notes: Sequence[Note]) -> None:
@@ -252,6 +259,10 @@ class SqlWorld:
         if notes:
             self._ledger.book(notes)
             self._ref = ""
+            size, cleared = self._taken
+            self._grown += size
+            self._logged = 0 if cleared else self._logged + size
+            self._read = 0 if cleared else self._read + len(notes)
 
     # ---- calls ------------------------------------------------------------------------------------------
 
@@ -272,7 +283,6 @@ class SqlWorld:
 
     def _run(self, tool: Compiled, bound: dict[str, Json], before: str) -> CallResult:
         execute = self._execute
-        grown = self._grown
         self._guard.refill()
         try:
             if tool.writes:
@@ -292,7 +302,6 @@ class SqlWorld:
             execute("commit")
         except _FAILURES as error:
             self._rollback()
-            self._grown = grown
             return _refusal(*_classify(error), before)
         self._book(notes)
         if notes and tool.uses_new_id:

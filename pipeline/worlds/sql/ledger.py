@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -40,16 +41,19 @@ class Ledger:
 
     def book(self, notes: Iterable[Note]) -> None:
         """Takes in what a committed transaction has done."""
-        for name, kind, *values in notes:
-            table = self._image.tables[name]
-            row = tuple(values[: len(table.columns) + bool(table.rowid)])
+        tables = self._image.tables
+        for note in notes:
+            name, kind = note[0], note[1]
+            table = tables[name]
+            size = len(table.columns)
+            row = tuple(note[2 : 3 + size]) if table.rowid else tuple(note[2 : 2 + size])
             key = (name, table.key_of(row))
             if kind == CAME:
                 self._note(key, None, row)
             else:
                 self._note(key, row, None)
             if table.counted:
-                self.state += kind * row_hash(name, row[:-1] if table.rowid else row)
+                self.state += kind * row_hash(name, row[:size])
         self.state %= MODULUS
 
     def _note(self, key: Key, old: Row | None, new: Row | None) -> None:
@@ -70,24 +74,25 @@ def same(one: Row | None, other: Row | None) -> bool:
     return one == other and (one is None or other is None or list(map(type, one)) == list(map(type, other)))
 
 
-def improper(notes: Iterable[Note]) -> str | None:
-    """Why the rows of a log cannot stand: values that JSON does not know."""
+def check_notes(notes: Iterable[Note], tables: Mapping[str, Table]) -> int:
+    """The size of the rows that came: their characters, and eight more for each value.
+
+    Raises ValueError for values that JSON does not know, sqlite3.IntegrityError for a key that identifies nothing.
+    """
+    size = 0
     for note in notes:
+        if note[1] != CAME:
+            continue
         for value in note:
-            if isinstance(value, bytes):
-                return f"a blob in table {note[0]}"
-            if isinstance(value, float) and not isfinite(value):
-                return f"an infinite number in table {note[0]}"
-    return None
-
-
-def size_of(notes: Iterable[Note]) -> int:
-    """Characters of the rows that came, numbers counted as eight."""
-    return sum(
-        sum(len(value) if isinstance(value, str) else 8 for value in note)
-        for note in notes
-        if note[1] == CAME
-    )
+            if isinstance(value, str):
+                size += len(value)
+            elif isinstance(value, bytes) or (isinstance(value, float) and not isfinite(value)):
+                raise ValueError(f"a blob or an infinite number in table {note[0]}")
+        size += 8 * len(note)
+        for index in tables[note[0]].key:
+            if note[2 + index] is None:
+                raise sqlite3.IntegrityError(f"NULL in a primary key: {note[0]}")
+    return size
 
 
 def changed_columns(

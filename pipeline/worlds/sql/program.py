@@ -53,13 +53,12 @@ class Compiled:
 
     def objects(self, rows: Sequence[Sequence[Any]], names: Sequence[str]) -> list[dict[str, Json]]:
         """Rows of the result as JSON objects. Raises ValueError or TypeError for a value of another type."""
-        objects = []
         for row in rows:
-            for value in row:
-                kind = type(value)
-                if kind is bytes or (kind is float and not isfinite(value)):
-                    raise ValueError("the result holds a blob or an infinite number")
-            objects.append(dict(zip(names, row, strict=True)))
+            if not _PLAIN.issuperset(map(type, row)):
+                for value in row:
+                    if isinstance(value, bytes) or (isinstance(value, float) and not isfinite(value)):
+                        raise ValueError("the result holds a blob or an infinite number")
+        objects: list[dict[str, Json]] = [dict(zip(names, row)) for row in rows]  # noqa: B905 (one shape)
         for name, coerce in self.coercions.items():
             for item in objects:
                 if item.get(name) is not None:
@@ -79,6 +78,7 @@ class Compiled:
 
 
 _LARGEST = 2**63
+_PLAIN = frozenset({str, int, type(None)})
 
 
 def _unfit(value: Json) -> str:

@@ -175,7 +175,7 @@ def _ranks(connection: sqlite3.Connection, names: list[str]) -> dict[str, int]:
 
 def create_log(connection: sqlite3.Connection, tables: Mapping[str, Table]) -> None:
     """A log with columns for the widest table, and triggers that note each row that goes or comes. Values keep their
-    exact types there; a key with NULL in it is refused, since it would identify nothing."""
+    exact types there."""
     width = max(len(table.stored) for table in tables.values())
     connection.execute(f"create table {LOG_TABLE}(tbl, kind, {', '.join(f'v{i}' for i in range(width))})")
     for table in tables.values():
@@ -185,13 +185,7 @@ def create_log(connection: sqlite3.Connection, tables: Mapping[str, Table]) -> N
             f"values ({label}, {kind}, {', '.join(f'{side}.{name}' for name in table.stored)})"
             for side, kind in (("old", GONE), ("new", CAME))
         )
-        empty = " or ".join(f"new.{quoted(table.columns[i])} is null" for i in table.key)
-        no_null = f"select raise(abort, 'NULL in a primary key') where {empty}"
-        for event, steps in (
-            ("insert", (no_null, came)),
-            ("update", (no_null, gone, came)),
-            ("delete", (gone,)),
-        ):
+        for event, steps in (("insert", (came,)), ("update", (gone, came)), ("delete", (gone,))):
             trigger = quoted(f"{TRIGGER_PREFIX}{event}_{table.name}")
             connection.execute(
                 f"create trigger {trigger} after {event} on {quoted(table.name)} begin {'; '.join(steps)}; end"
