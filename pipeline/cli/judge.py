@@ -66,12 +66,15 @@ def calibrate(
     if json_output:
         typer.echo(json.dumps(figures))
         return
-    typer.echo(f"misses {figures['misses']}  false alarms {figures['false_alarms']}")
-    typer.echo(f"{figures['n_flawed']} flawed, {figures['n_clean']} clean")
+    typer.echo(
+        f"{figures['n_flawed']} flawed, {figures['n_clean']} clean: misses {figures['misses']}, false alarms {figures['false_alarms']}"
+    )
     for kind, one in figures["by_kind"].items():
-        typer.echo(f"  {kind:<28} {json.dumps(one)}")
+        typer.echo(f"  {kind:<24} missed {one['misses']['count']} of {one['n']}")
     for name, one in figures["by_judge"].items():
-        typer.echo(f"  judge {name:<22} {json.dumps(one)[:200]}")
+        typer.echo(
+            f"  judge {name:<18} misses {one['misses']['share']}, false alarms {one['false_alarms']['share']}"
+        )
 
 
 @judge_app.command()
