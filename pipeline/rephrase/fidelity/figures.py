@@ -78,6 +78,10 @@ def same(a: Quantity, b: Quantity) -> bool:
         return _close(a.value, b.value, a, b) or (first is not None and second is not None)
     if first[0] != second[0]:
         return False
+    if a.per is not None and b.per is not None and first[0] != "length":
+        if a.per.dimension != b.per.dimension:
+            return False
+        return _close(first[1] / a.per.factor, second[1] / b.per.factor, a, b)
     return _close(first[1], second[1], a, b)
 
 
@@ -165,7 +169,11 @@ def _kind(item: Quantity, partner: Quantity | None) -> str:
         return "date"
     if item.kind != "number":
         return item.kind
-    if partner is not None and item.value == partner.value and item.unit != partner.unit:
+    if (
+        partner is not None
+        and item.value == partner.value
+        and (item.unit, item.per) != (partner.unit, partner.per)
+    ):
         return "unit"
     if item.unit is not None and item.unit.dimension == "part":
         return "percent"

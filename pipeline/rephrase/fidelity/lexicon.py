@@ -10,7 +10,7 @@ FUNCTION_WORDS: dict[str, frozenset[str]] = {
         "the of and to in is are was were that it with for as by at from this which be has have not".split()
     ),
     "de": frozenset(
-        "der die das und ist ein eine nicht mit von den dem zu auf im sich wird für wie wenn es sind hat".split()
+        "der die das und ist ein eine nicht mit von den dem zu auf im sich wird für wie wenn es sind hat sie ihre bis nach man bei durch".split()
     ),
     "fr": frozenset(
         "le la les des est et une dans que pour sur par du au avec il elle pas qui ne sont aux ou ce cette sa son".split()
