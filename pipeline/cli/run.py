@@ -104,9 +104,18 @@ def run(
         "data": str(data) if data else None,
     }
     loaded = flag_config(config, flags, model)
+    if flow == "all" and loaded.code.enabled and (problem := _without_engine()):
+        typer.echo(f"code is left out: {problem}", err=True)
+        loaded = flag_config(config, {**flags, "code.enabled": False}, model)
     stages_of(flow, loaded)
     folder = RunFolder.create(loaded.data, run, flow, loaded.seed, loaded.to_yaml(), version=_version())
     _finish(folder)
+
+
+def _without_engine() -> str | None:
+    from pipeline.sandbox import engine_problem
+
+    return engine_problem()
 
 
 def _version() -> str:

@@ -43,6 +43,8 @@ class EvolveConfig(Section):
 class CodeConfig(Section):
     """Code tasks in containers."""
 
+    enabled: bool = True
+    """Whether the flow `all` has them; `tracemill run all` says no by itself where no Docker engine answers."""
     tasks: tuple[Path, ...] = ()
     """Task files or folders; empty: those that ship with tracemill."""
     attempts: int = Field(default=2, ge=1)

@@ -47,7 +47,17 @@ FLOWS: dict[str, tuple[str, ...]] = {
     "trajectories": ("worlds", "evolve", "tasks", "trajectories"),
     "code": ("code_tasks", "code"),
     "rephrase": ("documents", "rephrase"),
-    "all": ("worlds", "evolve", "mcp", "tasks", "trajectories", "documents", "rephrase"),
+    "all": (
+        "worlds",
+        "evolve",
+        "mcp",
+        "tasks",
+        "trajectories",
+        "code_tasks",
+        "code",
+        "documents",
+        "rephrase",
+    ),
 }
 """The products and the stages that lead to them, in order. A stage without units takes no part."""
 
@@ -56,6 +66,8 @@ def stages_of(flow: str, config: Config) -> tuple[str, ...]:
     """The stages of a flow under a configuration. Raises ConfigError for a flow that does not exist."""
     if flow not in FLOWS:
         raise ConfigError(f"There is no flow {flow!r}.", way_out=f"Flows: {', '.join(FLOWS)}.")
+    if flow == "all" and not config.code.enabled:
+        return tuple(stage for stage in FLOWS[flow] if stage not in ("code_tasks", "code"))
     return FLOWS[flow]
 
 
