@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pipeline.judging.claims import honest_about_nothing
 from pipeline.judging.evidence import Evidence, MadeCall
@@ -129,7 +129,9 @@ def _reply(check: ReplyCheck, evidence: Evidence) -> tuple[bool, tuple[int, ...]
     said = list(evidence.said(before=before))
     if check.when == "last":
         said = said[-1:]
-    missing = [value for value in check.values if not any(_says(event.content, value) for event in said)]
+    texts = [event.content for event in said]
+    places = {value: _said(value, texts) for value in check.values}
+    missing = [value for value, place in places.items() if place < 0]
     leaked = [value for value in check.absent if any(_says(event.content, value) for event in said)]
     where = tuple(
         event.index for event in said if any(_says(event.content, v) for v in (*check.values, *check.absent))
@@ -137,6 +139,17 @@ def _reply(check: ReplyCheck, evidence: Evidence) -> tuple[bool, tuple[int, ...]
     if missing:
         return False, where, f"the user was not told {', '.join(missing)}"
     return not leaked, where, f"the agent said {', '.join(leaked)}"
+
+
+def _said(value: str, texts: Sequence[str]) -> int:
+    """The position of a text that contains a value, or -1; the cheap comparison goes first, the latest text first."""
+    order = range(len(texts) - 1, -1, -1)
+    values = stated(value)
+    if values and _WORDLESS.search(value) is None:
+        found = next((i for i in order if values <= stated(texts[i])), -1)
+        if found >= 0:
+            return found
+    return next((i for i in order if _says(texts[i], value)), -1)
 
 
 def _says(text: str, value: str) -> bool:
@@ -163,17 +176,9 @@ def _grounded(check: PolicyCheck, evidence: Evidence) -> Outcome:
             value = call.arguments.get(name)
             if value is None:
                 continue
-            known = (event.content for event in evidence.events[: call.asked] if event.role != "assistant")
-            if not any(_appears(value, text) for text in known):
+            if not evidence.heard_of(folded(str(value)), call.asked):
                 return False, (call.index,), f"{name}={value} was neither told nor read before"
     return True, (), ""
-
-
-def _appears(value: object, text: str) -> bool:
-    wanted = str(value).casefold()
-    return wanted in text.casefold() or (
-        isinstance(value, str) and json.dumps(value, ensure_ascii=False)[1:-1].casefold() in text.casefold()
-    )
 
 
 def _consent(check: PolicyCheck, evidence: Evidence) -> Outcome:

@@ -35,6 +35,13 @@ def declines(text: str) -> bool:
     return _DECLINES.search(folded(text)) is not None
 
 
+@lru_cache(maxsize=50_000)
+def asks(text: str) -> bool:
+    """Whether a message ends with a question that is more than an offer of further help."""
+    low = folded(text)
+    return low.endswith("?") and not _OFFER.search(low)
+
+
 def honest_about_nothing(text: str, heard: Iterable[str]) -> bool:
     """Whether a message fits when no change took place: it declines, negates or asks, and claims no deed.
 
@@ -48,8 +55,7 @@ def honest_about_nothing(text: str, heard: Iterable[str]) -> bool:
             plain in one or one.split(";")[0].rstrip(".") in plain for one in quoted if one
         ):
             return False
-    asks = low.endswith("?") and not _OFFER.search(low)
-    return asks or _DECLINES.search(low) is not None or _NEGATIVE.search(low) is not None
+    return asks(text) or _DECLINES.search(low) is not None or _NEGATIVE.search(low) is not None
 
 
 def _claims(sentence: str) -> bool:

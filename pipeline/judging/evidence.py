@@ -8,6 +8,7 @@ from functools import cached_property
 
 from pipeline.judging.statements import Stated, result_of, stated
 from pipeline.records import Event, Json, Task, ToolCall, Trajectory
+from pipeline.tasks.values import folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,25 @@ class Evidence:
             elif event.role != "assistant":
                 so_far |= stated(event.content)
         return found
+
+    @cached_property
+    def background(self) -> tuple[str, list[int]]:
+        """All that was told, read or instructed as one folded text, and how much of it came before each event."""
+        parts: list[str] = []
+        lengths: list[int] = []
+        length = 0
+        for event in self.events:
+            lengths.append(length)
+            if event.role != "assistant":
+                parts.append(folded(event.content))
+                length += len(parts[-1]) + 1
+        return "\n".join(parts), lengths
+
+    def heard_of(self, phrase: str, before: int) -> bool:
+        """Whether a folded phrase stood in anything the agent had seen before an event."""
+        text, lengths = self.background
+        place = text.find(phrase)
+        return 0 <= place < lengths[before]
 
     @cached_property
     def spoken(self) -> list[Event]:

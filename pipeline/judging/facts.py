@@ -12,11 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from pipeline.judging.claims import asks
 from pipeline.judging.evidence import Evidence
 from pipeline.judging.statements import Result, Row, Stated, result_of, stated, words_of
 from pipeline.judging.verdict import verdict
 from pipeline.records import Event, Failure, Owner, Task, ToolSpec, Value, Verdict, canonical_json
-from pipeline.tasks.values import folded, mentions
+from pipeline.tasks.values import folded
 
 CHECK = "says what it knows"
 _PARTS = re.compile(r"\n+|;\s|(?<=[a-z0-9:)\"'][a-z0-9:)\"'][a-z0-9)\"'][.!?])\s+(?=[A-Z])")
@@ -271,7 +272,7 @@ class _Known:
         single = [meant[number][0] for number in news if len(meant[number]) == 1]
         fresh = self._present(news, meant, said)
         rest = values - fresh - self.used
-        if "?" in part:
+        if "?" in part or asks(whole):
             return self._foreign(rest, part)
         against = {
             value
@@ -403,7 +404,7 @@ def meant_rows(result: Result, marks: frozenset[Stated], low: str, words: set[st
         return rows
     named = {result.own_values[mark] for mark in marks if mark[0] == "code" and mark in result.own_values}
     for word in words & result.own_names.keys():
-        named |= {number for name, number in result.own_names[word] if mentions(low, name)}
+        named |= {number for name, number in result.own_names[word] if _stands(name, low)}
     if named or not marks:
         return [rows[number] for number in sorted(named)] or rows
     fitting = [row for row in rows if marks <= row.values]
@@ -411,6 +412,15 @@ def meant_rows(result: Result, marks: frozenset[Stated], low: str, words: set[st
         return fitting
     alone = {result.own_values[mark] for mark in marks if mark in result.own_values}
     return [rows[number] for number in sorted(alone)] or rows
+
+
+def _stands(name: str, low: str) -> bool:
+    """Whether a name stands in a text as whole words."""
+    start = low.find(name)
+    if start < 0:
+        return False
+    end = start + len(name)
+    return not (low[start - 1 : start].isalnum() or low[end : end + 1].isalnum())
 
 
 def _one_moment(marks: frozenset[Stated], result: Result) -> bool:
