@@ -58,6 +58,8 @@ def admit(world: World, *, language: bool = True, rows: int = ROWS_PER_WITNESS) 
         return report
     try:
         report.problems.extend(_check_invariants(live, "seed"))
+        if report.problems:
+            return report  # every call is held against the invariants: they come first
         for tool in world.tools:
             report.problems.extend(_check_tool(live, tool, report, rows))
         report.problems.extend(_check_policy(world))
