@@ -1,0 +1,170 @@
+// The first page: the figures of the run.
+
+function overview(facts) {
+  return h("div", { class: "overview" }, tiles(facts), h("div", { class: "cards" },
+    funnelCard(facts), passCard(facts), whyCard(facts), checksCard(facts), spreadCard(facts), toolCard(facts),
+    calibrationCard(facts), modelCard(facts), endingCard(facts), codeCard(facts), rewriteCard(facts), measureCard(facts)));
+}
+
+function card(title, about, ...content) {
+  return h("section", { class: "card" }, h("h2", {}, title), about && h("p", { class: "soft" }, about), content);
+}
+
+function wide(element) {
+  element.classList.add("wide");
+  return element;
+}
+
+function tile(value, title, under) {
+  return h("div", { class: "tile" }, h("span", {}, title), h("b", {}, value), h("span", {}, under ?? ""));
+}
+
+function tiles({ totals, state_persistence: kept, tools, calibration }) {
+  const used = tools.filter((tool) => tool.calls).length;
+  const misses = calibration.find((row) => row.name === "judge_misses" && row.part === "rules");
+  return h("div", { class: "tiles" },
+    totals.trajectories > 0 && [
+      tile(number(totals.trajectories), "trajectories", `${number(totals.tasks)} tasks in ${number(totals.worlds)} worlds`),
+      tile(percent(totals.pass_rate), "pass", totals.ci95 && `95 %: ${percent(totals.ci95[0])} to ${percent(totals.ci95[1])}`),
+      tile(short(totals.calls), "tool calls", `${number(totals.with_faults)} trajectories with faults`)],
+    tools.length > 0 && tile(number(tools.length), "tools", `${number(used)} of them called`),
+    kept.share !== null && tile(percent(kept.share, 2), "state kept between calls", `${number(kept.pairs)} pairs of calls`),
+    misses && tile(percent(misses.value), "flaws missed by the checks", `of ${number(misses.n)} planted`),
+    totals.rewrites > 0 && tile(number(totals.rewrites_kept), "rewritings", `of ${number(totals.rewrites)} tried`),
+    tile(short(totals.tokens), "tokens", money(totals.cost)));
+}
+
+function funnelCard({ funnel }) {
+  if (!funnel.length) return null;
+  const most = Math.max(...funnel.map((row) => row.entered), 1);
+  const parts = ["kept", "rejected", "failed", "pending"];
+  return wide(card("Funnel", "What entered each stage, and what became of it. A stage's bar is as long as what entered it.",
+    table([
+      ["stage", (row) => words(row.stage), "nowrap"],
+      ["", (row) => h("div", { style: { width: `${Math.max(2, (100 * row.entered) / most)}%` } }, stacked(parts.map((part) => [part, row[part]]), row.entered || 1)), "chart"],
+      ["entered", (row) => number(row.entered), "n"],
+      ...parts.map((part) => [part, (row) => (row[part] ? number(row[part]) : "·"), "n"]),
+      ["tokens", (row) => short(row.tokens), "n"],
+      ["cost", (row) => money(row.cost), "n"],
+    ], funnel),
+    h("div", { class: "legend" }, [["kept", "pass"], ["rejected", "fail"], ["failed", "none"], ["pending", "soft"]].map(([part, color]) =>
+      h("span", {}, h("i", { style: { background: `var(--${color})` } }), part)))));
+}
+
+function passCard({ pass_by: by }) {
+  const names = Object.keys(by).filter((name) => by[name].length);
+  if (!names.length) return null;
+  const body = h("div");
+  const buttons = names.map((name) => h("button", { type: "button", onclick: () => show(name) }, name));
+  function show(name) {
+    buttons.forEach((button, place) => button.setAttribute("aria-pressed", String(names[place] === name)));
+    fill(body, table([
+      [name, (row) => link(name, row.name), ""],
+      ["", (row) => rate(row.share, row.ci95), "chart"],
+      ["pass", (row) => percent(row.share), "n"],
+      ["scored", (row) => number(row.n), "n"],
+      ["unscored", (row) => (row.unscored ? number(row.unscored) : "·"), "n"],
+    ], by[name]));
+  }
+  function link(name, value) {
+    return FILTERS.includes(name) && value !== "no fault"
+      ? h("a", { href: `#/trajectories?${name}=${encodeURIComponent(value)}` }, words(value))
+      : words(value);
+  }
+  show(names[0]);
+  return card("Pass rate", "Share of scored attempts that pass, with 95 % intervals.", h("div", { class: "pick" }, buttons), body);
+}
+
+function whyCard({ failures }) {
+  if (!failures.length) return null;
+  const most = failures[0].n;
+  return card("Rejected, and why", "Reasons by stage, each with one example.", table([
+    ["stage", (row) => words(row.stage), "nowrap"],
+    ["reason", (row) => [words(row.kind), row.example && row.example !== row.kind && h("details", {}, h("summary", { class: "soft" }, "example"), h("small", {}, row.example))], ""],
+    ["", (row) => amount(row.n, most), "chart"],
+    ["", (row) => number(row.n), "n"],
+  ], failures.slice(0, 14)));
+}
+
+function checksCard({ failed_checks: checks }) {
+  if (!checks.length) return null;
+  const most = checks[0].n;
+  return card("Checks that said no", "Trajectories that each check failed.", table([
+    ["check", (row) => [h("a", { href: `#/trajectories?value=fail&q=${encodeURIComponent(row.check)}&whole=1` }, row.check), row.example && h("details", {}, h("summary", { class: "soft" }, row.judge), h("small", {}, row.example))], ""],
+    ["", (row) => amount(row.n, most), "chart"],
+    ["", (row) => number(row.n), "n"],
+  ], checks.slice(0, 14)));
+}
+
+function spreadCard({ spreads, totals }) {
+  if (!totals.trajectories) return null;
+  return wide(card("How long they are", null, h("div", { class: "hists" }, spreads.map(histogram))));
+}
+
+function toolCard({ tools }) {
+  if (!tools.length) return null;
+  const used = tools.filter((tool) => tool.calls).length;
+  const real = tools.filter((tool) => tool.source === "mcp").length;
+  return wide(card("Tool coverage", `One square a tool, the darker the more calls; dashed: never called. ${number(used)} of ${number(tools.length)} called; ${number(real)} come from real servers.`, coverage(tools)));
+}
+
+function calibrationCard({ calibration }) {
+  if (!calibration.length) return null;
+  const parts = [...new Set(calibration.map((row) => row.part))];
+  const of = (part, name) => calibration.find((row) => row.part === part && row.name === name);
+  const cell = (name) => (part) => { const row = of(part, name); return row ? `${percent(row.value)} of ${number(row.n)}` : "·"; };
+  return card("Judges, calibrated", "Measured against planted flaws: what was missed, and what was blamed without reason.", table([
+    ["judge, kind of flaw", (part) => words(part), ""],
+    ["misses", cell("judge_misses"), "n"],
+    ["false alarms", cell("judge_false_alarms"), "n"],
+    ["abstentions", cell("judge_abstentions"), "n"],
+  ], parts));
+}
+
+function modelCard({ models }) {
+  if (!models.length) return null;
+  return card("Models", "Requests, tokens and cost by role.", table([
+    ["role", (row) => row.role, ""], ["model", (row) => row.model, ""],
+    ["calls", (row) => number(row.calls), "n"], ["cached", (row) => number(row.cached), "n"], ["failed", (row) => number(row.failed), "n"],
+    ["tokens in, out", (row) => `${short(row.tokens_in)}, ${short(row.tokens_out)}`, "n"],
+    ["median s", (row) => number(row.median_seconds, 2), "n"], ["cost", (row) => money(row.cost), "n"],
+  ], models));
+}
+
+function endingCard({ endings }) {
+  if (!endings.length) return null;
+  const rows = [...grouped(endings, (row) => row.name)].map(([name, own]) => {
+    const n = (value) => own.filter((row) => row.value === value).reduce((sum, row) => sum + row.n, 0);
+    return { name, all: own.reduce((sum, row) => sum + row.n, 0), pass: n("pass"), fail: n("fail") };
+  });
+  return card("How they end", null, table([
+    ["ending", (row) => h("a", { href: `#/trajectories?ending=${encodeURIComponent(row.name)}` }, words(row.name)), ""],
+    ["", (row) => stacked([["pass", row.pass], ["fail", row.fail], ["failed", row.all - row.pass - row.fail]], row.all), "chart"],
+    ["", (row) => number(row.all), "n"],
+  ], rows));
+}
+
+function codeCard({ code }) {
+  if (!code.length) return null;
+  return card("Code, graded by its tests", null, table([["status", (row) => words(row.status), ""], ["", (row) => number(row.n), "n"]], code));
+}
+
+function rewriteCard({ rewrites, findings }) {
+  if (!rewrites.length) return null;
+  return wide(card("Rewritings by style", "Kept ones passed all checks; the others left the source's words in place.", table([
+    ["style", (row) => words(row.style), ""],
+    ["", (row) => stacked([["kept", row.kept], ["rejected", row.n - row.kept]], row.n), "chart"],
+    ["kept", (row) => `${number(row.kept)} of ${number(row.n)}`, "n"],
+    ["unfaithful", (row) => number(row.unfaithful), "n"],
+    ["mean score", (row) => number(row.score, 3), "n"],
+    ["tokens of the source", (row) => short(row.tokens_source), "n"], ["of the text", (row) => short(row.tokens), "n"],
+  ], rewrites), findings.length > 0 && [h("h3", {}, "Findings"), h("div", { class: "badges" }, findings.map((row) => badge(`${row.kind}, ${row.severity}: ${row.n}`, row.severity === "warn" ? "fault" : "fail")))]));
+}
+
+function measureCard({ measures }) {
+  if (!measures.length) return null;
+  return wide(card("Other measures", null, table([
+    ["stage", (row) => words(row.stage), ""], ["measure", (row) => words(row.name), ""], ["of", (row) => words(row.part), ""],
+    ["value", (row) => number(row.value, 4), "n"], ["n", (row) => number(row.n), "n"],
+  ], measures)));
+}
