@@ -1,10 +1,14 @@
 """From verdicts to one judgement: a pure function.
 
 - A mandatory check that fails fails the whole, owned by whoever owns that check (the agent first, if several fail).
-- Otherwise a mandatory check that is unscored leaves the whole unscored: nothing unscored is ever counted as passed.
-- Otherwise the weighted share of passed optional checks must reach the rubric's threshold; unscored ones count as
-  not passed.
-- The reward is the weighted share of all passed checks when the whole passes, else 0.
+- So does a weighted share of passed optional checks, among those that were decided, below the rubric's threshold.
+- Otherwise a mandatory check that is unscored leaves the whole unscored, and so do unscored optional ones without which
+  the threshold is not reached: nothing unscored is ever counted as passed.
+- The reward is the weighted share of passed optional checks, unscored ones counted as not passed, when the whole
+  passes, else 0.
+
+Two properties follow, and are tested: adding an unscored check never raises a judgement, and taking a verdict back for
+want of evidence never turns fail into pass.
 """
 
 from __future__ import annotations
@@ -24,12 +28,16 @@ def aggregate(trajectory: str, verdicts: Sequence[Verdict], threshold: float = 1
     unscored = [v for v in mandatory if v.value is Value.UNSCORED]
     if failed:
         return _judgement(trajectory, verdicts, Value.FAIL, failed[0])
+    optional = [one for one in verdicts if not one.mandatory]
+    decided = [one for one in optional if one.value is not Value.UNSCORED]
+    if _share(decided) < threshold - 1e-9:
+        worst = next(one for one in decided if one.value is Value.FAIL)
+        return _judgement(trajectory, verdicts, Value.FAIL, worst)
     if unscored or not mandatory:
         return _judgement(trajectory, verdicts, Value.UNSCORED, unscored[0] if unscored else None)
-    optional = [one for one in verdicts if not one.mandatory]
     if _share(optional) < threshold - 1e-9:
-        worst = next(one for one in optional if one.value is not Value.PASS)
-        return _judgement(trajectory, verdicts, Value.FAIL, worst)
+        missing = next(one for one in optional if one.value is Value.UNSCORED)
+        return _judgement(trajectory, verdicts, Value.UNSCORED, missing)
     return _judgement(trajectory, verdicts, Value.PASS, None)
 
 
