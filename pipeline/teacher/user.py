@@ -62,11 +62,11 @@ class TeacherUser:
         aside = values["aside"] if style in ("chatty", "anxious") and rng.random() < 0.5 else ""
         if asks(phrase):
             wish = phrase if greeting.endswith((",", ":")) and not aside else capital(phrase)
-            return tidy(f"{greeting} {aside} {wish}?")
+            return tidy(f"{greeting} {aside} {wish}? {values['facts']}")
         wish = grammar.say(
             "want_lc" if greeting.endswith((",", ":")) and not aside else "want_s", rng, **values
         )
-        return tidy(f"{greeting} {aside} {wish}")
+        return tidy(f"{greeting} {aside} {wish} {values['facts']}")
 
     def _styled(self, plain: str, move: UserMove, rng: random.Random) -> str:
         """The text in the persona's manner; as it was when the manner would hide a fact."""
