@@ -32,7 +32,7 @@ _TODAY = re.compile(r"\b(?:today|now|currently|as of|since)\b")
 _PASSING = frozenset({Failure.TIMEOUT, Failure.UNAVAILABLE, Failure.RATE_LIMITED})
 _TELLING = 100
 """Smaller numbers are too common to be taken for the one the user named."""
-_MORE = re.compile(r"\b(\d+) (?:more|others?)\b")
+_MORE = re.compile(r"(?<![\d.,])(\d+) (?:more|others?)\b(?! (?:per|a|than)\b)")
 
 
 def says_what_it_knows(evidence: Evidence) -> Verdict:

@@ -324,6 +324,12 @@ def _language(evidence: Evidence, world: World | None) -> Found:
     for event in evidence.spoken:
         found = language_of(event.content)
         if found and found != wanted:
+            # Titles and names may be in any language: what was read or told does not count.
+            text, lengths = evidence.background
+            words = folded(event.content).split()
+            own = set(words).difference(text[: lengths[event.index]].split())
+            found = language_of(" ".join(word for word in words if word in own))
+        if found and found != wanted:
             return (event.index,), f"it answers in {found}, the user speaks {wanted}"
     return None
 

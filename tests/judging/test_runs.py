@@ -1,0 +1,135 @@
+"""Judging a run that stands: again, calibrated, compared, selected from, labelled."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pipeline.config import parse_config
+from pipeline.config.judging import JudgingConfig
+from pipeline.records import RunError
+from pipeline.stages.context import Context
+from pipeline.stages.judging import (
+    calibrate_run,
+    export_labels,
+    import_labels,
+    judge_again,
+    judge_diff,
+    measured_error,
+    open_run,
+    qualities,
+    refuse_unsure,
+    selection_unit,
+)
+from pipeline.stages.tasks import task_units, tasks_unit
+from pipeline.stages.trajectories import trajectories_unit, trajectory_units
+from pipeline.stages.worlds import worlds_unit
+from pipeline.store import Catalog, RunFolder
+
+SETTINGS = {
+    "worlds": {"only": ["smart-home"]},
+    "tasks": {"count": 8},
+    "trajectories": {"attempts": 3, "flaw_rate": 0.4},
+    "judging": {"calibration_per_kind": 2},
+}
+
+
+async def _make(data: Path) -> None:
+    config = parse_config(SETTINGS, where="test")
+    folder = RunFolder.create(data, "r", "trajectories", config.seed, config.to_yaml())
+    context = Context.open(folder.path)
+    await worlds_unit(context, 0)
+    for number in range(len(task_units(context))):
+        await tasks_unit(context, number)
+    for number in range(len(trajectory_units(context))):
+        await trajectories_unit(context, number)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data folder of a small finished run."""
+    data = tmp_path_factory.mktemp("data")
+    asyncio.run(_make(data))
+    return data
+
+
+@pytest.fixture
+def run(finished: Path, tmp_path: Path) -> Context:
+    """The run in a folder of the test's own."""
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    return Context.open(tmp_path / "runs" / "r")
+
+
+async def test_judging_again_agrees_and_is_written_beside(run: Context, tmp_path: Path) -> None:
+    assert await judge_again(run) == 1
+    assert await judge_again(run) == 2
+    same = judge_diff(tmp_path, "r", "r")
+    assert same.common == 24
+    assert not same.judgements
+    assert not same.verdicts
+    rounds = Catalog(tmp_path).query("select distinct round from all_verdicts order by 1").rows()
+    assert [row[0] for row in rounds] == [0, 1, 2]
+    with pytest.raises(RunError, match="has no judging '7'"):
+        judge_diff(tmp_path, "r", "r@7")
+
+
+async def test_a_file_changes_how_it_is_judged(run: Context, tmp_path: Path) -> None:
+    file = tmp_path / "judge.yaml"
+    file.write_text("quality: {min_pass_rate: 0.99}\n")
+    changed = open_run(tmp_path, "r", file)
+    assert changed.config.judging.quality.min_pass_rate == 0.99
+    standings = {one.standing for one in qualities(changed)}
+    assert standings <= {"good", "hopeless", "unknown", "faulty"}
+
+
+async def test_an_unsure_judging_is_not_published(run: Context, tmp_path: Path) -> None:
+    strict = JudgingConfig(max_error=0.02)
+    refuse_unsure(run.folder, JudgingConfig())
+    with pytest.raises(RunError, match="none was measured"):
+        refuse_unsure(run.folder, strict)
+    measured = await calibrate_run(run)
+    figures = measured.to_json()
+    assert figures["n_flawed"] > 20
+    error = measured_error(run.folder)
+    assert error == pytest.approx(max(figures["misses"], figures["false_alarms"]))
+    rows = Catalog(tmp_path).query("select part from measures where name = 'judge_misses'").rows()
+    assert len(rows) == 1 + len(figures["by_kind"])
+    refuse_unsure(run.folder, JudgingConfig(max_error=1.0))
+    if error:
+        with pytest.raises(RunError, match="nothing is published"):
+            refuse_unsure(run.folder, JudgingConfig(max_error=0.0))
+
+
+async def test_selection_keeps_only_what_passed(run: Context, tmp_path: Path) -> None:
+    await selection_unit(run, 0)
+    catalog = Catalog(tmp_path)
+    wrong = catalog.query(
+        "select count(*) from selections s join trajectories t on t.id = s.trajectory where s.kept and not t.passed"
+    ).rows()
+    assert wrong == [(0,)]
+    pairs = catalog.query(
+        "select c.passed, r.passed, p.reason from pairs p join trajectories c on c.id = p.chosen"
+        " join trajectories r on r.id = p.rejected"
+    ).rows()
+    assert all(chosen and not rejected and reason for chosen, rejected, reason in pairs)
+    (flow,) = catalog.query("select entered, kept, rejected from funnel where stage = 'selection'").rows()
+    assert flow[0] == flow[1] + flow[2]
+
+
+async def test_labels_go_out_and_come_back(run: Context, tmp_path: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(export_labels(run, 10))))
+    assert len(rows) == 10
+    assert all(row["transcript"] and row["criterion"] for row in rows)
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]))
+    writer.writeheader()
+    writer.writerows({**row, "label": "pass"} for row in rows)
+    figures = import_labels(run, out.getvalue())
+    assert figures["n"] == 10
+    kinds = Catalog(tmp_path).query("select part from measures where name = 'human_agreement'").rows()
+    assert ("all",) in kinds
