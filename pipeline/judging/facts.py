@@ -20,7 +20,7 @@ from pipeline.records import Event, Failure, Owner, Task, ToolSpec, Value, Verdi
 from pipeline.tasks.values import folded
 
 CHECK = "says what it knows"
-_PARTS = re.compile(r"\n+|;\s|(?<=[a-z0-9:)\"'][a-z0-9:)\"'][a-z0-9)\"'][.!?])\s+(?=[A-Z])")
+_PARTS = re.compile(r"""\n+|;\s|(?<=[a-z0-9:.,)"'][a-z0-9:.,)"'][a-z0-9)"'][.!?])\s+(?=[A-Z])""")
 _DIGIT = re.compile(r"\d")
 _WORDED = {
     word: float(number)
@@ -366,7 +366,10 @@ class _Known:
             cells = [
                 (row, column) for row, column in cells if not words.isdisjoint(_about(row, column, value))
             ]
-        return any(not _superseded(column, value, said, single) for _, column in cells)
+        # A row that holds a value twice (balance, available balance) is outdated as soon as one of the two is.
+        return any(
+            not any(_superseded(one, value, said, single) for one in row.places[value]) for row, _ in cells
+        )
 
     def _stale(self, values: frozenset[Stated], whole: str) -> frozenset[Stated]:
         """Values that a later result has replaced, unless the message names the new one as well."""

@@ -24,7 +24,7 @@ _NAMES = "|".join(sorted(_MONTH, key=len, reverse=True))
 _STATED = re.compile(
     rf"""
     (?P<iso>\d{{4}}-\d{{2}}-\d{{2}})
-    |(?P<clock>\b\d{{1,2}}:\d{{2}}(?::\d{{2}})?(?:\s?[ap]m\b)?)
+    |(?P<clock>\b\d{{1,2}}:\d{{1,2}}(?::\d{{2}})?(?:\s?[ap]m\b)?)
     |(?P<hour>\b\d{{1,2}}\s?[ap]m\b)
     |(?P<day_month>\b\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?(?:{_NAMES})\b(?:,?\s(?:19|20)\d{{2}}\b(?![.,]\d))?)
     |(?P<month_day>\b(?:{_NAMES})\.?\s(?:the\s)?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s(?:19|20)\d{{2}}\b(?![.,]\d))?)
