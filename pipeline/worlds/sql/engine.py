@@ -15,7 +15,7 @@ from pipeline.worlds.sql.guard import Limits, check_statement
 from pipeline.worlds.sql.image import Image, build_image, open_image
 from pipeline.worlds.sql.ledger import Key, Ledger, Note, RowChange, changed_columns, check_notes, same
 from pipeline.worlds.sql.program import Compiled, compile_tool, prove_tools
-from pipeline.worlds.sql.schema import LOG_TABLE, Row, quoted
+from pipeline.worlds.sql.schema import LOG_TABLE, Edits, Row
 
 FIRST_ID = 9001
 _UNDOABLE = 400
@@ -34,6 +34,7 @@ class Runtime:
     world: World
     image: Image
     tools: dict[str, Compiled]
+    edits: dict[str, Edits]
     limits: Limits
 
 
@@ -43,7 +44,8 @@ def _runtime(world_id: str, limits: Limits) -> Runtime:
     tools = {tool.name: compile_tool(tool, world.name) for tool in world.tools}
     image = build_image(world, limits)
     prove_tools(tools.values(), image, world, limits)
-    return Runtime(world, image, tools, limits)
+    edits = {name: Edits.of(table) for name, table in image.tables.items()}
+    return Runtime(world, image, tools, edits, limits)
 
 
 _WORLDS: dict[str, World] = {}
@@ -193,21 +195,16 @@ class SqlWorld:
 
     def _put(self, key: Key, row: Row) -> None:
         """A row as it shall be, in place of the one with its key."""
-        table = self.runtime.image.tables[key[0]]
-        parts = [row[i] for i in table.key]
-        marks = ",".join(f"{name}=?" for name in table.stored)
-        done = self._execute(f"update {quoted(table.name)} set {marks} where {table.where}", [*row, *parts])
-        if done.rowcount == 0:
+        parts = [row[i] for i in self.runtime.image.tables[key[0]].key]
+        if self._execute(self.runtime.edits[key[0]].update, [*row, *parts]).rowcount == 0:
             self._insert(key[0], row)
 
     def _insert(self, name: str, row: Row) -> None:
-        table = self.runtime.image.tables[name]
-        marks = ",".join("?" * len(row))
-        self._execute(f"insert into {quoted(name)}({','.join(table.stored)}) values ({marks})", row)
+        self._execute(self.runtime.edits[name].insert, row)
 
     def _drop(self, key: Key) -> None:
         table = self.runtime.image.tables[key[0]]
-        self._execute(f"delete from {quoted(table.name)} where {table.where}", table.key_parts(key[1]))
+        self._execute(self.runtime.edits[key[0]].delete, table.key_parts(key[1]))
 
     def _overwrite(self, wanted: Mapping[Key, Row | None]) -> None:
         """Puts rows in place of the seed's with the same keys; foreign keys rest, since any order must do."""

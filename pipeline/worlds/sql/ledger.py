@@ -83,12 +83,13 @@ def check_notes(notes: Iterable[Note], tables: Mapping[str, Table]) -> int:
     for note in notes:
         if note[1] != CAME:
             continue
-        for value in note:
-            if isinstance(value, str):
-                size += len(value)
-            elif isinstance(value, bytes) or (isinstance(value, float) and not isfinite(value)):
-                raise ValueError(f"a blob or an infinite number in table {note[0]}")
         size += 8 * len(note)
+        for value in note:
+            kind = type(value)
+            if kind is str:
+                size += len(value)
+            elif kind is bytes or (kind is float and not isfinite(value)):
+                raise ValueError(f"a blob or an infinite number in table {note[0]}")
         for index in tables[note[0]].key:
             if note[2 + index] is None:
                 raise sqlite3.IntegrityError(f"NULL in a primary key: {note[0]}")

@@ -85,6 +85,27 @@ class Table:
         return [re.sub(r"\\(.)", r"\1", part, flags=re.DOTALL) for part in parts]
 
 
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """The statements by which the engine itself puts rows of one table in place."""
+
+    insert: str
+    """One `?` for each stored value."""
+    update: str
+    """One `?` for each stored value, then one for each part of the key."""
+    delete: str
+    """One `?` for each part of the key."""
+
+    @classmethod
+    def of(cls, table: Table) -> Edits:
+        name, stored = quoted(table.name), table.stored
+        return cls(
+            f"insert into {name}({','.join(stored)}) values ({','.join('?' * len(stored))})",
+            f"update {name} set {','.join(f'{one}=?' for one in stored)} where {table.where}",
+            f"delete from {name} where {table.where}",
+        )
+
+
 def read_tables(connection: sqlite3.Connection, world: World) -> dict[str, Table]:
     """The tables that the schema has made.
 
