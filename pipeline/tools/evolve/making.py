@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,7 +69,8 @@ def mapping(blueprint: Blueprint) -> dict[str, Any]:
         for term, text in one.get("terms", {}).items():
             context[term] = filled(text, context)
     body = _merged([grown(_without_settings(one), context) for one in bodies])
-    tools = [_tool(tool, body.get("shared", {}), roles, blueprint.words, rng) for tool in body["tools"]]
+    shared = body.get("shared", {})
+    tools = [_tool(tool, shared, context, roles, blueprint.words, rng) for tool in body["tools"]]
     return {
         "name": blueprint.name,
         "domain": blueprint.domain,
@@ -128,7 +130,12 @@ def _merged(bodies: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _tool(
-    tool: dict[str, Any], shared: Mapping[str, Any], roles: Roles, words: Vocabulary, rng: random.Random
+    tool: dict[str, Any],
+    shared: Mapping[str, Any],
+    context: Mapping[str, Any],
+    roles: Roles,
+    words: Vocabulary,
+    rng: random.Random,
 ) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     for name, schema in tool.get("arguments", {}).items():
@@ -138,7 +145,7 @@ def _tool(
             arguments[name] = {"type": "string", **schema}
             if str(schema.get("enum", "")).startswith("*"):
                 arguments[name]["enum"] = roles.context[f"{schema['enum'][1:]}_names"]
-    rules = [shared[one] if isinstance(one, str) else one for one in tool.pop("rules", ())]
+    rules = _rules(tool, shared)
     for rule in rules:
         if "consent" in rule:
             arguments[rule["consent"]] = {"type": "boolean", "default": False, "consent": rule["says"]}
@@ -147,14 +154,21 @@ def _tool(
     )
     result = next(key for key in ("returns_one", "returns_many") if key in tool)
     done = [{"do": sql} for sql in tool.pop("do", ())]
+    if done and context.get("audit", "none") != "none":
+        done.append({"do": _audited(tool["name"], arguments, context["audit"])})
     made = {
         **tool,
         "description": _one(tool["description"], rng),
         "arguments": arguments,
-        "program": [*steps, *done, {result: tool.pop(result)}],
+        "program": [*steps, *done, {result: _with_extras(tool.pop(result), rng)}],
         "try": success or [{}],
     }
     made.pop(result, None)
+    if "returns" in tool:
+        last = made["program"][-1][result]
+        made["returns"] = {
+            name: kind for name, kind in tool["returns"].items() if re.search(rf"\b{name}\b", last)
+        }
     for key, most in (("ask", ASKED), ("done", SAID), ("confirm", SAID), ("none", SAID)):
         if key in tool:
             made[key] = _some(tool[key], most, rng)
@@ -164,6 +178,34 @@ def _tool(
     if "each" in tool:
         made["each"] = _one(tool["each"], rng)
     return made
+
+
+def _rules(tool: dict[str, Any], shared: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Rules by name are those that tools share; whoever changes something must also be free to act."""
+    rules: list[dict[str, Any]] = []
+    for one in tool.pop("rules", ()):
+        rules.append(shared[one] if isinstance(one, str) else one)
+        if one == "known_who" and "free_to_act" in shared and not tool.get("read_only"):
+            rules.append(shared["free_to_act"])
+    return rules
+
+
+def _audited(tool: str, arguments: Mapping[str, Any], kind: str) -> str:
+    """The step that notes a change in the table `audit`, plainly or with what it was about."""
+    about = f":{next(iter(arguments))}" if kind == "detail" else "''"
+    return f"insert into audit select 'AU' || :new_id, '{tool}', {about}, :now"
+
+
+_EXTRAS = re.compile(r"<\+(.*?)\+>")
+
+
+def _with_extras(sql: str, rng: random.Random) -> str:
+    """`<+ a; b; c +>` in a result becomes those of the columns that this world's tool tells besides the needed ones."""
+
+    def chosen(match: re.Match[str]) -> str:
+        return "".join(f", {one.strip()}" for one in match[1].split(";") if rng.random() < 0.5)
+
+    return _EXTRAS.sub(chosen, sql)
 
 
 def _one(texts: str | Sequence[str], rng: random.Random) -> str:

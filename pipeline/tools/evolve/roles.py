@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline.records import Json
-from pipeline.worlds.sql.image import shared_lists
 from pipeline.tools.evolve.vocabulary import Field, Noun, Thing, Vocabulary, quoted, rows_of
+from pipeline.worlds.sql.image import shared_lists
 
 MOST_FIELDS = 3
 STAFF = 6
@@ -114,7 +114,9 @@ def _people(rng: random.Random) -> tuple[str, ...]:
     """Different full names."""
     lists = shared_lists()
     given = rng.sample(lists["given_name"], STAFF)
-    return tuple(f"{one} {other}" for one, other in zip(given, rng.sample(lists["family_name"], STAFF), strict=True))
+    return tuple(
+        f"{one} {other}" for one, other in zip(given, rng.sample(lists["family_name"], STAFF), strict=True)
+    )
 
 
 def _prefix(noun: Noun, taken: set[str]) -> str:

@@ -176,8 +176,11 @@ _KEYWORDS = frozenset(
     " escape except exists for foreign from group having if in index insert into is join key left like limit match natural"
     " not null of on or order outer over plan primary query range references release rename replace right row rows select"
     " set table temp then to transaction trigger union unique update using values view virtual when where window with"
-    " rating ratings slots slot waiting notices vouchers voucher booking bookings appointment appointments reservation"
-    " reservations changes numbers skills loans loan".split()
+    " slots waiting ratings notices vouchers holds stocks batches replies evidence links lendings accounts claims contracts"
+    " extras chosen dates signups proofs roles comments copies corrections permissions vans abilities stops orders lines"
+    " sent_back reviews invoices payments disputes programs faults readings acts workers shifts absences swaps subscriptions"
+    " posts answers circles polls votes audit bookings appointments reservations booking appointment reservation changes"
+    " numbers skills circle_members".split()
 )
 _SITES = ("Old Town", "Riverside", "Northgate", "Station Square", "Hillcrest")
 
