@@ -9,6 +9,7 @@ import pytest
 from pipeline.records import Failure, Fault
 from pipeline.worlds.faults import PERMANENT, FaultyHost
 from pipeline.worlds.sql import SqlHost
+from pipeline.worlds.sql.host import _POOL
 from tests.worlds.tiny import tiny_world
 
 WORLD = tiny_world()
@@ -112,3 +113,17 @@ async def test_a_host_gives_its_world_back_as_new() -> None:
     assert second.live.changes() == []
     assert second.snapshot().ref == first.snapshot().ref
     await second.close()
+
+
+async def test_idle_copies_of_many_worlds_do_not_pile_up() -> None:
+    worlds = [WORLD.replace(summary=str(number)) for number in range(40)]
+    for world in worlds:
+        hosts = [SqlHost(world) for _ in range(6)]
+        for one in hosts:
+            await one.close()
+    assert len(_POOL) <= 16
+    assert all(len(idle) <= 4 for idle in _POOL.values())
+    assert worlds[-1].id in _POOL
+    again = SqlHost(worlds[0])
+    assert (await again.call("add", ADD)).ok
+    await again.close()

@@ -7,8 +7,24 @@ from pipeline.worlds.host import Ability, CallResult
 from pipeline.worlds.sql.engine import SqlWorld
 
 _POOL: dict[str, list[SqlWorld]] = {}
-"""Idle copies by world, so that an episode does not pay for a new connection."""
+"""Idle copies by world, the worlds used last at the end, so that an episode does not pay for a new connection."""
 _POOLED = 4
+"""Idle copies of one world."""
+_WORLDS = 16
+"""Worlds with idle copies."""
+
+
+def _keep(live: SqlWorld) -> None:
+    """Puts a copy back; the copies of the world that has rested longest make room."""
+    idle = _POOL.pop(live.world.id, [])
+    _POOL[live.world.id] = idle
+    if len(idle) < _POOLED:
+        idle.append(live)
+    else:
+        live.close()
+    while len(_POOL) > _WORLDS:
+        for old in _POOL.pop(next(iter(_POOL))):
+            old.close()
 
 
 class SqlHost:
@@ -17,7 +33,7 @@ class SqlHost:
     ability: Ability = "exact"
 
     def __init__(self, world: World) -> None:
-        idle = _POOL.setdefault(world.id, [])
+        idle = _POOL.get(world.id)
         self.live = idle.pop() if idle else SqlWorld(world)
         self.live.reset()
         self.tools = self.live.tools
@@ -39,8 +55,4 @@ class SqlHost:
         if not self._open:
             return
         self._open = False
-        idle = _POOL.setdefault(self.live.world.id, [])
-        if len(idle) < _POOLED:
-            idle.append(self.live)
-        else:
-            self.live.close()
+        _keep(self.live)
