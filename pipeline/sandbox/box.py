@@ -131,13 +131,12 @@ class Sandbox:
         # Under its name the container can be removed even when the answer to `create` is lost.
         self.container = name
         self.container = await self.engine.create(container_config(self.image, self.limits, labels), name)
-        docker = self.engine.docker
 
         async def where() -> tuple[URL, bytes | None, bool]:
             query = {"stream": "1", "stdin": "1", "stdout": "1", "stderr": "1", "logs": "0"}
             return URL(f"containers/{self.container}/attach").with_query(query), None, False
 
-        self._stream = Stream(docker, where)
+        self._stream = Stream(self.engine.live, where)
         with engine_errors("attaching to a container"):
             await self._stream._init()
         await self.engine.start(self.container)

@@ -1,5 +1,10 @@
 """The door to Docker engines: connection, diagnosis, one vocabulary of errors.
 
+Two clients share the work. `docker` does whatever is one question with one answer: finding the engine, its version,
+images, listing, inspection, removal; its calls block, so they run in threads. `aiodocker` does only what `docker` cannot
+do without a thread for each container: the attached stream, which is read for as long as its container lives and has
+to be given up at any moment, and the create and start beside it, on the way to every fresh container.
+
 Nothing here retries. A failed grade is repeated by `pool.py`, and by it alone.
 """
 
@@ -8,38 +13,72 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Iterator
+import socket
+from collections.abc import AsyncIterator, Iterable, Iterator
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
+import aiodocker
 import aiohttp
-from aiodocker import Docker
+import docker
 from aiodocker.exceptions import DockerError
+from docker.errors import APIError, DockerException, NotFound
+from urllib3.exceptions import HTTPError
 
 from pipeline.records.errors import SandboxError
+
+T = TypeVar("T")
 
 LABEL = "tracemill"
 """Every container of ours carries this label; nothing is ever swept by anything else."""
 START = "Start one with `sh sandboxes/prepare.sh` (as root), or name a running one in DOCKER_HOST."
+CONNECT_SECONDS = 10
+SILENCE_SECONDS = 600
+"""An engine that says nothing for so long in the middle of an answer is taken for lost."""
+FAILURES = (
+    DockerException,
+    DockerError,
+    aiohttp.ClientError,
+    HTTPError,
+    OSError,
+    TimeoutError,
+    AssertionError,
+)
+"""What the two clients raise, their transports included."""
 
 
 @contextlib.contextmanager
 def engine_errors(doing: str) -> Iterator[None]:
-    """Turns what the client raises into SandboxError."""
+    """Turns what the clients raise into SandboxError."""
     try:
         yield
-    except (DockerError, aiohttp.ClientError, OSError, TimeoutError, AssertionError) as error:
-        raise SandboxError(
-            f"The Docker engine failed while {doing}: {error or type(error).__name__}."
-        ) from error
+    except FAILURES as error:
+        raise SandboxError(f"The Docker engine failed while {doing}: {reason(error)}.") from error
+
+
+def reason(error: Exception) -> str:
+    """What an engine or a client said, without the address of the request."""
+    said = (isinstance(error, APIError) and error.explanation) or str(error) or type(error).__name__
+    return str(said).strip().rstrip(".")
+
+
+async def each(pieces: Iterable[T]) -> AsyncIterator[T]:
+    """The pieces of a blocking stream, each waited for in a thread: who is cancelled waits for one, not for the end."""
+    iterator = iter(pieces)
+    while (piece := await asyncio.to_thread(next, iterator, None)) is not None:
+        yield piece
 
 
 class Engine:
-    """One Docker engine. An async context manager; belongs to the event loop that opened it."""
+    """One Docker engine. An async context manager; belongs to the event loop that opened it.
+
+    `docker` is the blocking client, to be called in threads; `live` the asynchronous one.
+    """
 
     def __init__(self, host: str = "") -> None:
         self.host = host
-        self.docker: Docker
+        self.docker: docker.DockerClient
+        self.live: aiodocker.Docker
         self.architecture = ""
 
     @classmethod
@@ -50,79 +89,103 @@ class Engine:
             yield engine
 
     async def __aenter__(self) -> Engine:
-        problem = ""
+        self.docker, self.architecture = await asyncio.to_thread(_connect, self.host)
         try:
-            self.docker = Docker(url=self.host or None)
-        except (AssertionError, ValueError, OSError, DockerError) as error:
-            # The client asserts that it found an address at all.
-            problem = str(error) or "there is no engine socket on this machine"
-        if not problem:
-            try:
-                async with asyncio.timeout(10):
-                    version = await self.docker.version()
-                self.architecture = str(version.get("Arch", ""))
-            except (DockerError, aiohttp.ClientError, OSError, TimeoutError) as error:
-                problem = str(error) or "it does not answer within 10 seconds"
-                await self.docker.close()
-        if problem:
-            where = self.host or os.environ.get("DOCKER_HOST") or "this machine"
-            raise SandboxError(f"No Docker engine answers on {where}: {problem.rstrip('.')}.", way_out=START)
+            self.live = aiodocker.Docker(
+                url=self.host or os.environ.get("DOCKER_HOST") or None,
+                api_version=f"v{self.docker.api.api_version}",
+            )
+        except (*FAILURES, ImportError, ValueError) as error:
+            self.docker.close()
+            raise _no_engine(self.host, error) from error
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.docker.close()
+        self.docker.close()
+        await self.live.close()
 
     async def create(self, config: dict[str, Any], name: str) -> str:
         """The id of a new container, not yet started."""
         with engine_errors("creating a container"):
-            container = await self.docker.containers.create(config, name=name)
+            container = await self.live.containers.create(config, name=name)
         return str(container.id)
 
     async def start(self, container: str) -> None:
         with engine_errors("starting a container"):
-            await self.docker.containers.container(container).start()
+            await self.live.containers.container(container).start()
 
     async def remove(self, container: str) -> None:
         """Kills and removes; a container that is gone or going is fine."""
-        try:
-            await self.docker.containers.container(container).delete(force=True, v=True)
-        except DockerError as error:
-            if error.status not in (404, 409):
-                raise SandboxError(
-                    f"The Docker engine could not remove {container[:12]}: {error}."
-                ) from error
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise SandboxError(f"The Docker engine could not remove {container[:12]}: {error}.") from error
+        with engine_errors(f"removing {container[:12]}"):
+            try:
+                await asyncio.to_thread(self.docker.api.remove_container, container, v=True, force=True)
+            except APIError as error:
+                if error.status_code not in (404, 409):
+                    raise
 
     async def running(self, container: str) -> bool:
         """Whether the container still runs. Raises SandboxError when the engine does not answer."""
-        try:
-            data = await self.docker.containers.container(container).show()
-        except DockerError as error:
-            if error.status == 404:
+        with engine_errors(f"looking at {container[:12]}"):
+            try:
+                found = await asyncio.to_thread(self.docker.containers.get, container)
+            except NotFound:
                 return False
-            raise SandboxError(f"The Docker engine does not answer: {error}.") from error
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise SandboxError(f"The Docker engine does not answer: {error}.") from error
-        return bool(data["State"]["Running"])
+        return bool(found.attrs["State"]["Running"])
 
     async def labeled(self) -> list[dict[str, Any]]:
         """All containers of ours, running or not: `{"Id", "Labels", "State", …}`."""
         with engine_errors("listing containers"):
-            found = await self.docker.containers.list(all=1, filters=f'{{"label": ["{LABEL}"]}}')
-        return [dict(container._container) for container in found]
+            # Sparse: a container that goes away meanwhile is no error.
+            found = await asyncio.to_thread(
+                self.docker.containers.list, all=True, sparse=True, filters={"label": LABEL}
+            )
+        return [dict(container.attrs) for container in found]
 
 
 def engine_problem(host: str = "") -> str | None:
     """None when an engine answers, else one sentence that says why not and the mending command."""
+    try:
+        client, _ = _connect(host)
+    except SandboxError as error:
+        return str(error)
+    client.close()
+    return None
 
-    async def ask() -> str | None:
+
+def _connect(host: str) -> tuple[docker.DockerClient, str]:
+    """A client whose engine has answered, and the engine's architecture. Blocks. Raises SandboxError."""
+    environment = {**os.environ, **({"DOCKER_HOST": host} if host else {})}
+    try:
+        _knock(environment)
+        client = docker.from_env(timeout=CONNECT_SECONDS, environment=environment)
         try:
-            async with Engine(host):
-                return None
-        except SandboxError as error:
-            return str(error)
+            architecture = str(client.version().get("Arch", ""))
+        except FAILURES:
+            client.close()
+            raise
+    except (*FAILURES, ValueError) as error:
+        raise _no_engine(host, error) from error
+    client.api.timeout = SILENCE_SECONDS
+    return client, architecture
 
-    return asyncio.run(ask())
+
+def _knock(environment: dict[str, str]) -> None:
+    """Connects to a local engine's socket and leaves. Raises OSError.
+
+    The client itself would say less of a socket that is not there, and leave its own end of it open.
+    """
+    named = environment.get("DOCKER_HOST") or docker.ContextAPI.kwargs_from_context(
+        environment=environment
+    ).get("base_url")
+    kind, _, path = docker.utils.parse_host(named).partition("://")
+    if kind == "http+unix":
+        with socket.socket(socket.AF_UNIX) as knocking:
+            knocking.settimeout(CONNECT_SECONDS)
+            knocking.connect(path)
+
+
+def _no_engine(host: str, error: Exception) -> SandboxError:
+    where = host or os.environ.get("DOCKER_HOST") or "this machine"
+    return SandboxError(f"No Docker engine answers on {where}: {reason(error)}.", way_out=START)

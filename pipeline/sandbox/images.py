@@ -13,19 +13,20 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from aiodocker.exceptions import DockerError
+from docker.errors import DockerException, ImageNotFound
 from pydantic import Field, ValidationError, model_validator
 
 from pipeline.assets import asset
 from pipeline.records import Record
 from pipeline.records.errors import ConfigError, SandboxError
-from pipeline.sandbox.engine import LABEL, Engine, engine_errors
+from pipeline.sandbox.engine import FAILURES, LABEL, Engine, each, engine_errors, reason
 
 How = Literal["present", "loaded", "pulled", "bootstrapped", "derived"]
 
@@ -130,18 +131,23 @@ async def build_image(engine: Engine, name: str = "python", *, cache: str = "") 
 
 
 async def _present(engine: Engine, tag: str) -> str | None:
-    try:
-        return str((await engine.docker.images.inspect(tag))["Id"])
-    except DockerError as error:
-        if error.status == 404:
+    with engine_errors(f"looking for {tag}"):
+        try:
+            return str((await asyncio.to_thread(engine.docker.images.get, tag)).id)
+        except ImageNotFound:
             return None
-        raise SandboxError(f"The Docker engine failed while looking for {tag}: {error}.") from error
 
 
 @contextlib.asynccontextmanager
 async def _only_builder(store: Path) -> AsyncIterator[None]:
     with (store / "building.lock").open("w") as lock:
-        await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
+        # Waiting takes no thread: whoever builds needs them.
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                await asyncio.sleep(0.1)
         yield
 
 
@@ -170,10 +176,13 @@ async def _base(engine: Engine, recipe: Recipe, parent: Image | None, store: Pat
     refused = "the recipe names none"
     if recipe.base:
         try:
-            await engine.docker.images.pull(recipe.base)
-            return str((await engine.docker.images.inspect(recipe.base))["Id"]), "pulled", packages
-        except (DockerError, OSError) as error:
-            refused = str(error).strip()
+            await _follow(
+                await asyncio.to_thread(engine.docker.api.pull, recipe.base, stream=True, decode=True)
+            )
+            pulled = await asyncio.to_thread(engine.docker.images.get, recipe.base)
+            return str(pulled.id), "pulled", packages
+        except FAILURES as error:
+            refused = reason(error)
     if not recipe.suite or not shutil.which("debootstrap") or os.geteuid() != 0:
         raise SandboxError(
             f"The base image {recipe.base or recipe.suite} can be neither pulled ({refused}) nor bootstrapped here.",
@@ -239,19 +248,32 @@ async def _build(
                 tar.add(folder, arcname=".")
         context.seek(0)
         with engine_errors(f"building {tag}"):
-            lines: list[dict[str, Any]] = await engine.docker.images.build(
+            lines = await asyncio.to_thread(
+                engine.docker.api.build,
                 fileobj=context,
-                encoding="identity",
+                custom_context=True,
                 tag=tag,
                 buildargs=arguments,
                 labels={LABEL: "image", f"{LABEL}.recipe": key},
+                rm=True,
                 forcerm=True,
+                decode=True,
             )
+            tail = await _follow(lines)
     found = await _present(engine, tag)
     if found is None:
-        tail = "".join(str(line.get("stream", line.get("error", ""))) for line in lines[-8:])
-        raise SandboxError(f"Building {tag} gave no image: {tail.strip()}")
+        raise SandboxError(f"Building {tag} gave no image: {tail}")
     return found
+
+
+async def _follow(lines: Iterable[dict[str, Any]]) -> str:
+    """Reads the engine's report on some work to its end; what it said last. Raises what it reports as an error."""
+    last: deque[str] = deque(maxlen=8)
+    async for line in each(lines):
+        if "error" in line:
+            raise DockerException(line["error"])
+        last.append(str(line.get("stream", "")))
+    return "".join(last).strip()
 
 
 async def _save(engine: Engine, tag: str, digest: str, tar: Path) -> None:
@@ -259,9 +281,8 @@ async def _save(engine: Engine, tag: str, digest: str, tar: Path) -> None:
     part = tar.with_suffix(".part")
     try:
         with engine_errors(f"saving {tag}"), part.open("wb") as file:
-            async with engine.docker.images.export_image(tag) as content:
-                async for chunk in content.iter_chunked(1 << 20):
-                    file.write(chunk)
+            async for chunk in each(await asyncio.to_thread(engine.docker.api.get_image, tag)):
+                file.write(chunk)
             file.flush()
             os.fsync(file.fileno())
         tar.with_suffix(".json").write_text(json.dumps({"tag": tag, "digest": digest}))
@@ -279,21 +300,13 @@ async def _load(engine: Engine, tar: Path, tag: str) -> str:
             f"The digest of {tar} is not noted beside it.", way_out=f"Remove {tar}."
         ) from error
     with engine_errors(f"loading {tar}"), tar.open("rb") as file:
-        await engine.docker.images.import_image(_chunks(file))
+        await _follow(await asyncio.to_thread(engine.docker.api.load_image, file))
     digest = await _present(engine, tag)
     if digest != noted:
         if digest:
             with engine_errors(f"removing {tag}"):
-                await engine.docker.images.delete(tag, force=True)
+                await asyncio.to_thread(engine.docker.images.remove, tag, force=True)
         raise SandboxError(
             f"{tar} holds {digest}, but {noted} was noted when it was made.", way_out=f"Remove {tar}."
         )
     return noted
-
-
-async def _chunks(file: io.BufferedReader) -> AsyncIterator[bytes]:
-    def pieces() -> Iterator[bytes]:
-        return iter(lambda: file.read(1 << 20), b"")
-
-    for chunk in pieces():
-        yield chunk

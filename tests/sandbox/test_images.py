@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import shutil
 from pathlib import Path
 
 import pytest
-from aiodocker.exceptions import DockerError
+from docker.errors import ImageNotFound
 
 from pipeline.records import ConfigError, SandboxError
 from pipeline.sandbox import Engine, Sandbox, build_image, find_image, images
@@ -67,10 +68,10 @@ async def test_a_derived_image_is_built_cached_and_loaded(engine: Engine, tmp_pa
         async with Sandbox(engine, made.digest) as box:
             assert (await box.run("cat /etc/made")).stdout.text == "one\n"
         assert (await build_image(engine, str(folder), cache=str(tmp_path / "cache"))).how == "present"
-        await engine.docker.images.delete(tag, force=True)
+        await asyncio.to_thread(engine.docker.images.remove, tag, force=True)
         again = await build_image(engine, str(folder), cache=str(tmp_path / "cache"))
         assert (again.how, again.digest) == ("loaded", made.digest)
-        await engine.docker.images.delete(tag, force=True)
+        await asyncio.to_thread(engine.docker.images.remove, tag, force=True)
         (note,) = (tmp_path / "cache").glob("toolbox-*.json")
         note.write_text(json.dumps({"tag": tag, "digest": "sha256:other"}))
         with pytest.raises(SandboxError, match="noted when it was made"):
@@ -78,8 +79,8 @@ async def test_a_derived_image_is_built_cached_and_loaded(engine: Engine, tmp_pa
         with pytest.raises(SandboxError, match="is not there"):
             await find_image(engine, str(folder))
     finally:
-        with contextlib.suppress(DockerError):
-            await engine.docker.images.delete(tag, force=True)
+        with contextlib.suppress(ImageNotFound):
+            await asyncio.to_thread(engine.docker.images.remove, tag, force=True)
 
 
 @pytest.mark.slow

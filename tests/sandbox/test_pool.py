@@ -166,8 +166,7 @@ async def test_the_sweep_takes_leftovers_and_nothing_else(engine: Engine) -> Non
         left = {each["Id"] for each in await engine.labeled()}
         assert made["alive"] in left
         assert not {made["dead"], made["expired"]} & left
-        docker = engine.docker
-        assert await docker.containers.get(made["foreign"])
+        assert await asyncio.to_thread(engine.docker.containers.get, made["foreign"])
     finally:
         for container in made.values():
             await engine.remove(container)
