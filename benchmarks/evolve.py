@@ -1,6 +1,6 @@
 """Evolution at scale: tools made, admitted and stored; how different they and their worlds are.
 
-`python benchmarks/evolve.py [TOOLS] [PROCESSES]` makes a run folder in a temporary directory and prints every figure
+`python -m benchmarks.evolve [TOOLS] [PROCESSES]` makes a run folder in a temporary directory and prints every figure
 beside the one to reach.
 """
 
@@ -24,6 +24,9 @@ from pipeline.stages.evolve import STAGE, evolve_unit, evolve_units
 from pipeline.store import RunFolder
 from pipeline.tools.evolve.skeleton import program_shape, world_shape
 from pipeline.tools.repository import Repository
+
+TOOLS = 22_500
+"""So many that there are more than 2,000 worlds."""
 
 
 def work(run: Path, number: int) -> int:
@@ -94,7 +97,7 @@ def duplicates(context: Context) -> None:
 
 
 def main() -> None:
-    tools = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
+    tools = int(sys.argv[1]) if len(sys.argv) > 1 else TOOLS
     processes = int(sys.argv[2]) if len(sys.argv) > 2 else 2
     with tempfile.TemporaryDirectory(prefix="evolve-") as folder:
         context = make(Path(folder), tools, processes)

@@ -11,10 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.config import parse_config
-from pipeline.records import ConfigError, World
+from pipeline.config.tasks import TasksConfig
+from pipeline.records import ConfigError, Policy, Task, World
 from pipeline.stages.context import Context
 from pipeline.stages.evolve import STAGE, evolve_unit, evolve_units
+from pipeline.stages.tasks import _attempt
 from pipeline.store import RunFolder
+from pipeline.tasks.gate import gate
+from pipeline.teacher.author import TeacherAuthor
+from pipeline.teacher.policy import TeacherPolicy
 from pipeline.tools.evolve.archetype import archetypes
 from pipeline.tools.evolve.making import Blueprint, make, mapping
 from pipeline.tools.evolve.plan import plan
@@ -27,7 +32,7 @@ from pipeline.worlds.admission import admit
 
 def _blueprints(kind: str, number: int) -> list[Blueprint]:
     """The first so many worlds of an archetype that a large plan has."""
-    return [one for one in plan(380) if one.archetype.name == kind][:number]
+    return [one for one in plan(2_000) if one.archetype.name == kind][:number]
 
 
 @pytest.mark.parametrize("kind", [one.name for one in archetypes()])
@@ -38,6 +43,16 @@ def test_worlds_of_every_archetype_are_admitted(kind: str) -> None:
         report = admit(make(blueprint), rows=6)
         assert report.admitted, "\n".join(map(str, report.problems))
         assert report.errors_provoked > 0
+
+
+@pytest.mark.slow
+def test_every_archetype_is_admitted_in_every_domain() -> None:
+    rejected = []
+    for blueprint in plan(8_000):
+        report = admit(make(blueprint), rows=2)
+        if not report.admitted:
+            rejected.append(f"{blueprint.name}: {report.problems[0]}")
+    assert not rejected
 
 
 @pytest.mark.parametrize("domain", [one.domain for one in vocabularies()])
@@ -80,6 +95,33 @@ def test_no_hole_is_left_in_any_text() -> None:
         text = make(blueprint).to_json()
         for hole in ("<%", "${", "$who", "$item"):
             assert hole not in text, blueprint.name
+
+
+async def test_tasks_are_made_in_evolved_worlds() -> None:
+    author = TeacherAuthor(TasksConfig(fault_rate=0))
+    admitted = 0
+    for blueprint in plan(300)[::7]:
+        for task in await author.tasks(make(blueprint), 2, 7):
+            admitted += await _passes_the_gate(task, make(blueprint))
+    assert admitted >= 5
+
+
+async def _passes_the_gate(task: Task, world: World) -> bool:
+    def reference(one: Task, number: int) -> Policy:
+        return TeacherPolicy(one, world, str(number))
+
+    return (await gate(task, _attempt(world), reference, 7, 0.2)).admitted
+
+
+def test_the_domain_and_the_organization_are_named_in_the_words() -> None:
+    for blueprint in plan(300):
+        world = make(blueprint)
+        assert any(org in text for org in blueprint.words.orgs for text in world.words.agent)
+
+
+def test_another_edition_is_another_organization() -> None:
+    first = plan(50)[0]
+    assert make(first).words.agent != make(replace(first, edition=1)).words.agent
 
 
 # ---- templates ----------------------------------------------------------------------------------------------

@@ -96,7 +96,8 @@ def _context(blueprint: Blueprint, roles: Roles, rng: random.Random) -> dict[str
     verbs = {f"v_{name}": rng.choice(forms) for name, forms in _VERBS.items()}
     flags = {name: name in blueprint.parts for name in blueprint.archetype.optional}
     words = blueprint.words
-    org = words.orgs[rng.randrange(len(words.orgs))]
+    first = random.Random(f"org/{words.domain}/{blueprint.archetype.name}").randrange(len(words.orgs))
+    org = words.orgs[(first + blueprint.edition) % len(words.orgs)]
     clock = f"2026-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}T{rng.randint(8, 16):02d}:{rng.choice(('00', '15', '30', '45'))}:00"
     return {
         **roles.context,
