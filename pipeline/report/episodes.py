@@ -69,9 +69,8 @@ def _index_sql(chosen: str, run: str) -> str:
 
 
 def _labels(planted: str | None) -> list[str]:
-    """The kinds of planted flaws, whatever form their entries have."""
-    entries = json.loads(planted or "[]")
-    return [str(one.get("kind", one)) if isinstance(one, dict) else str(one) for one in entries]
+    """Kinds of planted flaws, without the word before them."""
+    return [str(label).removeprefix("flaw:") for label in json.loads(planted or "[]")]
 
 
 def _blocks(catalog: Catalog, run: str, chosen: str, rows: list[dict[str, Any]]) -> Iterator[str]:
@@ -144,10 +143,11 @@ def _tasks(catalog: Catalog, run: str, chosen: str) -> dict[str, Any]:
         "select k.id, any_value(json_extract(k.record, ['$.goals', '$.facts', '$.reference'])), any_value(k.evidence)"
         f" from tasks k semi join {chosen} t on t.task = k.id where k.run = '{run}' group by k.id"
     ).rows()
-    return {id: _task(*map(json.loads, parts), evidence) for id, parts, evidence in rows}
+    return {id: _task(parts, evidence) for id, parts, evidence in rows}
 
 
-def _task(goals: list[Any], facts: list[Any], reference: list[Any], evidence: str | None) -> dict[str, Any]:
+def _task(parts: list[str | None], evidence: str | None) -> dict[str, Any]:
+    goals, facts, reference = (json.loads(part or "[]") for part in parts)
     return {
         "goals": [(goal["kind"], goal["intent"]) for goal in goals],
         "facts": [(fact["label"], fact["spoken"], fact["disclosure"]) for fact in facts],

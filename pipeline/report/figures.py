@@ -56,9 +56,9 @@ def figures(data: Path, run: str) -> dict[str, Any]:
             " group by all order by n desc, stage, kind limit 40"
         ),
         "failed_checks": ask(
-            r"""select regexp_replace(t."check", ' \(\d+\)$', '') as "check", t.judge, count(distinct t.trajectory) as n,"""
+            r"""select t.kind, regexp_replace(t."check", ' \(\d+\)$', '') as "check", count(distinct t.trajectory) as n,"""
             " min(t.reason) as example from verdicts t where {run} and t.value = 'fail'"
-            " group by all order by n desc, 1 limit 40"
+            " group by all order by n desc, 1, 2 limit 40"
         ),
         "endings": ask(
             "select end_reason as name, coalesce(value, 'unscored') as value, count(*) as n from trajectories t"

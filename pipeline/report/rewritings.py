@@ -6,8 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.report.blocks import block, columns
 from pipeline.rephrase.audit import draw
+from pipeline.report.blocks import block, columns
 from pipeline.store import RunFolder
 
 PER_BLOCK = 24

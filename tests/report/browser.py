@@ -36,7 +36,8 @@ class Tab:
     """One page. `problems` collects what its console, its scripts and its loading complained about."""
 
     def __init__(self, reading: int, writing: int) -> None:
-        self._in, self._out = os.fdopen(reading, "rb"), writing
+        self._in, self._out = reading, writing
+        self._read = bytearray()
         self._last = 0
         self._session: str | None = None
         self.problems: list[str] = []
@@ -61,11 +62,12 @@ class Tab:
                 return result
 
     def _message(self) -> dict[str, Any]:
-        parts = bytearray()
-        while (byte := self._in.read(1)) != b"\0":
-            assert byte, "the browser has ended"
-            parts += byte
-        message: dict[str, Any] = json.loads(parts)
+        while (end := self._read.find(b"\0")) < 0:
+            part = os.read(self._in, 1 << 16)
+            assert part, "the browser has ended"
+            self._read += part
+        message: dict[str, Any] = json.loads(self._read[:end])
+        del self._read[: end + 1]
         self._note(message.get("method", ""), message.get("params", {}))
         return message
 

@@ -30,11 +30,12 @@ function short(value) {
   return Number(value).toLocaleString("en-US", { notation: value >= 100000 ? "compact" : "standard", maximumFractionDigits: 1 });
 }
 
+const plural = (n, what) => `${number(n)} ${what}${n === 1 ? "" : "s"}`;
 const percent = (share, digits = 1) => (share === null || share === undefined ? "–" : `${(100 * share).toFixed(digits)} %`);
 const money = (cost) => (cost ? `$${Number(cost).toFixed(cost < 1 ? 4 : 2)}` : "$0");
 
 function badge(text, kind = "") {
-  return text === "" || text === null || text === undefined ? null : h("span", { class: `badge ${kind}` }, words(text));
+  return text === "" || text === 0 || text === false || text === null || text === undefined ? null : h("span", { class: `badge ${kind}` }, words(text));
 }
 
 // Columns: [title, cell of a row, class]. A cell is text or an element.

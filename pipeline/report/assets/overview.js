@@ -1,18 +1,18 @@
 // The first page: the figures of the run.
 
+const LEVELS = ["simple", "moderate", "hard", "expert"];
+
 function overview(facts) {
   return h("div", { class: "overview" }, tiles(facts), h("div", { class: "cards" },
-    funnelCard(facts), passCard(facts), whyCard(facts), checksCard(facts), spreadCard(facts), toolCard(facts),
-    calibrationCard(facts), modelCard(facts), endingCard(facts), codeCard(facts), rewriteCard(facts), measureCard(facts)));
+    funnelCard(facts),
+    h("div", { class: "columns" },
+      h("div", {}, [passCard(facts), whyCard(facts), endingCard(facts), codeCard(facts)]),
+      h("div", {}, [checksCard(facts), calibrationCard(facts), modelCard(facts)])),
+    spreadCard(facts), toolCard(facts), rewriteCard(facts), measureCard(facts)));
 }
 
 function card(title, about, ...content) {
   return h("section", { class: "card" }, h("h2", {}, title), about && h("p", { class: "soft" }, about), content);
-}
-
-function wide(element) {
-  element.classList.add("wide");
-  return element;
 }
 
 function tile(value, title, under) {
@@ -38,7 +38,7 @@ function funnelCard({ funnel }) {
   if (!funnel.length) return null;
   const most = Math.max(...funnel.map((row) => row.entered), 1);
   const parts = ["kept", "rejected", "failed", "pending"];
-  return wide(card("Funnel", "What entered each stage, and what became of it. A stage's bar is as long as what entered it.",
+  return card("Funnel", "What entered each stage, and what became of it. A stage's bar is as long as what entered it.",
     table([
       ["stage", (row) => words(row.stage), "nowrap"],
       ["", (row) => h("div", { style: { width: `${Math.max(2, (100 * row.entered) / most)}%` } }, stacked(parts.map((part) => [part, row[part]]), row.entered || 1)), "chart"],
@@ -48,7 +48,7 @@ function funnelCard({ funnel }) {
       ["cost", (row) => money(row.cost), "n"],
     ], funnel),
     h("div", { class: "legend" }, [["kept", "pass"], ["rejected", "fail"], ["failed", "none"], ["pending", "soft"]].map(([part, color]) =>
-      h("span", {}, h("i", { style: { background: `var(--${color})` } }), part)))));
+      h("span", {}, h("i", { style: { background: `var(--${color})` } }), part))));
 }
 
 function passCard({ pass_by: by }) {
@@ -64,7 +64,7 @@ function passCard({ pass_by: by }) {
       ["pass", (row) => percent(row.share), "n"],
       ["scored", (row) => number(row.n), "n"],
       ["unscored", (row) => (row.unscored ? number(row.unscored) : "·"), "n"],
-    ], by[name]));
+    ], name === "difficulty" ? [...by[name]].sort((a, b) => LEVELS.indexOf(a.name) - LEVELS.indexOf(b.name)) : by[name]));
   }
   function link(name, value) {
     return FILTERS.includes(name) && value !== "no fault"
@@ -90,35 +90,43 @@ function checksCard({ failed_checks: checks }) {
   if (!checks.length) return null;
   const most = checks[0].n;
   return card("Checks that said no", "Trajectories that each check failed.", table([
-    ["check", (row) => [h("a", { href: `#/trajectories?value=fail&q=${encodeURIComponent(row.check)}&whole=1` }, row.check), row.example && h("details", {}, h("summary", { class: "soft" }, row.judge), h("small", {}, row.example))], ""],
+    ["kind", (row) => words(row.kind), "nowrap"],
+    ["check", (row) => [h("a", { href: `#/trajectories?value=fail&q=${encodeURIComponent(row.check)}&whole=1` }, row.check), row.example && h("details", {}, h("summary", { class: "soft" }, "example"), h("small", {}, row.example))], ""],
     ["", (row) => amount(row.n, most), "chart"],
     ["", (row) => number(row.n), "n"],
-  ], checks.slice(0, 14)));
+  ], checks.slice(0, 12)));
 }
 
 function spreadCard({ spreads, totals }) {
   if (!totals.trajectories) return null;
-  return wide(card("How long they are", null, h("div", { class: "hists" }, spreads.map(histogram))));
+  return card("How long they are", null, h("div", { class: "hists" }, spreads.map(histogram)));
 }
 
 function toolCard({ tools }) {
   if (!tools.length) return null;
   const used = tools.filter((tool) => tool.calls).length;
   const real = tools.filter((tool) => tool.source === "mcp").length;
-  return wide(card("Tool coverage", `One square a tool, the darker the more calls; dashed: never called. ${number(used)} of ${number(tools.length)} called; ${number(real)} come from real servers.`, coverage(tools)));
+  return card("Tool coverage", `One square a tool, the darker the more calls; dashed: never called. ${number(used)} of ${number(tools.length)} called; ${number(real)} come from real servers.`, coverage(tools));
 }
 
 function calibrationCard({ calibration }) {
-  if (!calibration.length) return null;
-  const parts = [...new Set(calibration.map((row) => row.part))];
-  const of = (part, name) => calibration.find((row) => row.part === part && row.name === name);
+  const seen = calibration.filter((row) => row.n > 0);
+  if (!seen.length) return null;
+  const of = (part, name) => seen.find((row) => row.part === part && row.name === name);
   const cell = (name) => (part) => { const row = of(part, name); return row ? `${percent(row.value)} of ${number(row.n)}` : "·"; };
-  return card("Judges, calibrated", "Measured against planted flaws: what was missed, and what was blamed without reason.", table([
-    ["judge, kind of flaw", (part) => words(part), ""],
+  const parts = [...new Set(seen.map((row) => row.part))];
+  const shown = (title, own) => table([
+    [title, (part) => words(part.slice(part.indexOf("/") + 1)), ""],
     ["misses", cell("judge_misses"), "n"],
     ["false alarms", cell("judge_false_alarms"), "n"],
     ["abstentions", cell("judge_abstentions"), "n"],
-  ], parts));
+  ], own);
+  return card("Judges, calibrated", "Measured against planted flaws: what was missed, and what was blamed without reason.",
+    parts.filter((part) => !part.includes("/")).map((judge) => {
+      const kinds = parts.filter((part) => part.startsWith(`${judge}/`));
+      const worst = [...kinds].sort((a, b) => Math.max(...seen.filter((row) => row.part === b).map((row) => row.value)) - Math.max(...seen.filter((row) => row.part === a).map((row) => row.value)));
+      return [shown("judge", [judge]), kinds.length > 0 && h("details", {}, h("summary", { class: "soft" }, `${judge}: ${kinds.length} kinds of flaws and variations, the worst first`), shown("kind", worst))];
+    }));
 }
 
 function modelCard({ models }) {
@@ -151,20 +159,20 @@ function codeCard({ code }) {
 
 function rewriteCard({ rewrites, findings }) {
   if (!rewrites.length) return null;
-  return wide(card("Rewritings by style", "Kept ones passed all checks; the others left the source's words in place.", table([
+  return card("Rewritings by style", "Kept ones passed all checks; the others left the source's words in place.", table([
     ["style", (row) => words(row.style), ""],
     ["", (row) => stacked([["kept", row.kept], ["rejected", row.n - row.kept]], row.n), "chart"],
     ["kept", (row) => `${number(row.kept)} of ${number(row.n)}`, "n"],
     ["unfaithful", (row) => number(row.unfaithful), "n"],
     ["mean score", (row) => number(row.score, 3), "n"],
     ["tokens of the source", (row) => short(row.tokens_source), "n"], ["of the text", (row) => short(row.tokens), "n"],
-  ], rewrites), findings.length > 0 && [h("h3", {}, "Findings"), h("div", { class: "badges" }, findings.map((row) => badge(`${row.kind}, ${row.severity}: ${row.n}`, row.severity === "warn" ? "fault" : "fail")))]));
+  ], rewrites), findings.length > 0 && [h("h3", {}, "Findings"), h("div", { class: "badges" }, findings.map((row) => badge(`${row.kind}, ${row.severity}: ${row.n}`, row.severity === "warn" ? "fault" : "fail")))]);
 }
 
 function measureCard({ measures }) {
   if (!measures.length) return null;
-  return wide(card("Other measures", null, table([
+  return card("Other measures", null, table([
     ["stage", (row) => words(row.stage), ""], ["measure", (row) => words(row.name), ""], ["of", (row) => words(row.part), ""],
     ["value", (row) => number(row.value, 4), "n"], ["n", (row) => number(row.n), "n"],
-  ], measures)));
+  ], measures));
 }

@@ -23,7 +23,7 @@ class Rewrites {
   item(row) {
     const at = (name) => this.index.at(name, row);
     return [h("div", {}, h("span", { class: `dot ${at("verdict") === "kept" ? "kept" : ""}`, title: words(at("verdict")) }), at("heading") || this.title(row)),
-      h("div", { class: "under" }, [words(at("style")), words(at("fidelity") || at("verdict")), at("findings") ? `${at("findings")} findings` : "", at("reason")].filter(Boolean).join(" · "))];
+      h("div", { class: "under" }, [words(at("style")), words(at("fidelity") || at("verdict")), at("findings") ? plural(at("findings"), "finding") : "", at("reason")].filter(Boolean).join(" · "))];
   }
 
   apply() {
@@ -55,7 +55,7 @@ class Rewrites {
     return [h("h2", {}, at("heading") || this.title(row)), h("small", {}, `${at("id")} · ${this.title(row)} · piece ${at("chunk") + 1}`),
       h("div", { class: "badges" }, badge(at("style")), badge(at("verdict"), at("verdict")), badge(at("fidelity"), at("fidelity")),
         at("score") !== null && badge(`score ${number(at("score"), 3)}`), at("coverage") !== null && badge(`coverage ${percent(at("coverage"))}`),
-        at("overlap") !== null && badge(`shared with the source ${percent(at("overlap"))}`), badge(`${at("tokens_source")} → ${at("tokens")} tokens`), badge(`${at("attempts")} attempts`)),
+        at("overlap") !== null && badge(`shared with the source ${percent(at("overlap"))}`), badge(`${at("tokens_source")} → ${at("tokens")} tokens`), badge(plural(at("attempts"), "attempt"))),
       at("reason") && h("p", { class: "why" }, at("reason"))];
   }
 }

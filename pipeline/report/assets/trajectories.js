@@ -25,7 +25,7 @@ class Trajectories {
     this.count = h("span", { role: "status", id: "count" });
     const filters = h("details", { open: innerWidth > 820 }, h("summary", {}, "Filters"), h("div", { class: "filters" }, FILTERS.map((name) => this.selects[name])));
     return h("div", { class: "find" }, this.search, filters,
-      h("div", { class: "row" }, h("label", {}, this.whole, " search what was said"), this.sort),
+      h("div", { class: "row" }, h("label", {}, this.whole, " in what was said"), this.sort),
       h("div", { class: "row" }, this.count, h("button", { type: "button", onclick: () => go("/trajectories?") }, "reset")));
   }
 
@@ -38,8 +38,7 @@ class Trajectories {
   item(row) {
     const at = (name) => this.index.at(name, row);
     return [h("div", {}, h("span", { class: `dot ${at("value")}`, title: at("value") }), at("intent") || at("id")),
-      h("div", { class: "under" }, [at("world"), at("difficulty"), `${at("calls")} calls`, words(at("fault"))].filter(Boolean).join(" · ")),
-      ];
+      h("div", { class: "under" }, [at("world"), at("difficulty"), plural(at("calls"), "call"), words(at("fault"))].filter(Boolean).join(" · "))];
   }
 
   soon() {

@@ -12,9 +12,9 @@ function transcript(about, [events, verdicts], block) {
     h("small", {}, `${about("id")} · ${about("world")} · attempt ${about("attempt") + 1}`),
     h("div", { class: "badges" }, badge(about("value"), about("value")), badge(about("difficulty")), badge(about("goal")), badge(about("persona") && `user: ${about("persona")}`),
       badge(`ended: ${words(about("ending"))}`), badge(about("fault") && `fault: ${words(about("fault"))}`, "fault"), badge(about("planted") && `planted: ${words(about("planted"))}`, "fault"),
-      badge(`${about("turns")} turns`), badge(`${about("calls")} calls`), badge(`${number(about("tokens"))} tokens`), about("reward") !== null && badge(`reward ${number(about("reward"), 2)}`)),
+      badge(plural(about("turns"), "turn")), badge(plural(about("calls"), "call")), badge(plural(about("tokens"), "token")), about("reward") !== null && badge(`reward ${number(about("reward"), 2)}`)),
     about("reason") && h("p", { class: "why" }, about("owner") && h("b", {}, `${about("owner")}: `), about("reason")),
-    h("div", { class: "read" }, body, h("aside", { class: "rail" }, verdictList(verdicts, body), taskView(block.tasks[about("task")]))),
+    h("div", { class: "read" }, body, h("details", { class: "rail", open: innerWidth > 1150 }, h("summary", {}, "Verdicts and task"), verdictList(verdicts, body), taskView(block.tasks[about("task")]))),
   ];
 }
 
@@ -74,7 +74,7 @@ function evidence(text, verdicts) {
 
 function changeView(changes) {
   const verbs = { "+": "new", "-": "removed", "~": "changed" };
-  const shown = (value) => (value === null || value === undefined ? "∅" : typeof value === "string" ? value : JSON.stringify(value));
+  const shown = (value) => (value === null || value === undefined ? "∅" : typeof value === "string" && value !== "" ? value : JSON.stringify(value));
   return h("div", { class: "diff", role: "group", "aria-label": "What this call changed" }, changes.map(([name, key, kind, cells]) =>
     h("div", {}, h("span", { class: "k" }, `${name} ${key} `), h("small", {}, verbs[kind]), " ",
       cells.map(([column, before, after], place) => [place ? ", " : "", h("span", { class: "soft" }, `${column} `),
@@ -90,7 +90,7 @@ function verdictList(verdicts, body) {
       cites.map((index) => h("button", { type: "button", onclick: () => light(body, index) }, `event ${index}`))));
   const open = sorted.filter((verdict) => verdict[2] !== "pass");
   const passed = sorted.filter((verdict) => verdict[2] === "pass");
-  return [h("h3", { style: { "margin-top": 0 } }, `Verdicts: ${count("fail")} no, ${count("pass")} yes${count("unscored") ? `, ${count("unscored")} open` : ""}`), open.map(view),
+  return [h("h3", {}, `Verdicts: ${count("fail")} no, ${count("pass")} yes${count("unscored") ? `, ${count("unscored")} open` : ""}`), open.map(view),
     passed.length > 0 && h("details", { open: open.length === 0 }, h("summary", { class: "soft" }, `${passed.length} passed`), passed.map(view))];
 }
 
