@@ -46,7 +46,11 @@ def make(folder: Path, tools: int, processes: int) -> Context:
         peaks = list(pool.map(work, [run.path] * units, range(units)))
     seconds = time.perf_counter() - started
     stored = sum(1 for _ in run.rows("tools", stage=STAGE, columns=("id",)))
-    print(f"made, admitted and stored: {stored} tools in {seconds:.0f} s with {processes} processes (600 s)")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(
+        f"made, admitted and stored: {stored} tools in {seconds:.0f} s with {processes} processes (600 s), "
+        f"{used.ru_utime + used.ru_stime:.0f} s of processor time"
+    )
     print(f"memory: at most {max(peaks)} MB in one process, {processes * max(peaks)} MB in all (1536)")
     for row in run.rows("failures", stage=STAGE, columns=("kind", "subject", "message")):
         print(f"rejected: {row['subject']}: {row['kind']}: {row['message'][:200]}")

@@ -141,6 +141,13 @@ def test_a_tree_loses_what_its_conditions_exclude() -> None:
     assert grown(tree, {"a": "list", "x": True}) == {"list": [{"k": 1}, "stays"]}
 
 
+def test_the_article_fits_the_noun() -> None:
+    for blueprint in plan(600):
+        noun = blueprint.words.nouns["who"]
+        if noun.a.startswith("an "):
+            assert f" a {noun.one} " not in " ".join(tool.description for tool in make(blueprint).tools)
+
+
 def test_an_unknown_hole_is_an_error_that_names_the_text() -> None:
     with pytest.raises(ConfigError, match="no such"):
         filled("no such $thing", {})

@@ -12,7 +12,7 @@ from pipeline.tools.evolve.archetype import Archetype, archetypes, part
 from pipeline.tools.evolve.making import Blueprint
 from pipeline.tools.evolve.vocabulary import Vocabulary, vocabularies
 
-EDITIONS = 3
+EDITIONS = 4
 """How often one archetype meets one domain at most."""
 _DRAWS = 40
 

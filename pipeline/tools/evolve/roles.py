@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from pipeline.records import Json
+from pipeline.tools.evolve.template import ARTICLES
 from pipeline.tools.evolve.vocabulary import Field, Noun, Thing, Vocabulary, quoted, rows_of
 from pipeline.worlds.sql.image import shared_lists
 
@@ -39,6 +41,9 @@ class Roles:
                 self.context |= {f"{role}_rows": rows_of(_people(rng)), f"{role}_count": STAFF}
             if slot in words.things:
                 self._describe(role, words.things[slot], named, rng)
+        vowels = "|".join(re.escape(noun.one) for noun in nouns if noun.a.startswith("an "))
+        if vowels:
+            self.context[ARTICLES] = re.compile(rf"\b([Aa]) ({vowels})\b")
 
     def _name(self, role: str, noun: Noun, prefix: str) -> None:
         self.context |= {

@@ -27,6 +27,8 @@ _ENVIRONMENT = Environment(
     autoescape=False,
 )
 Context = Mapping[str, Any]
+ARTICLES = "a_before_vowels"
+"""Where a context keeps the pattern of `a` before a noun that needs `an`; names in SQL never match it."""
 
 
 @lru_cache(maxsize=50_000)
@@ -42,10 +44,14 @@ def _expression(source: str) -> Callable[..., Any]:
 
 
 def filled(template: str, context: Context) -> str:
-    """The text without holes. Raises ConfigError naming the text and what is wrong with it."""
+    """The text without holes, `a order` made `an order`. Raises ConfigError naming the text and what is wrong with it."""
     try:
         render = _text(template)
-        return template if render is None else render(context)
+        if render is None:
+            return template
+        articles = context.get(ARTICLES)
+        text = render(context)
+        return text if articles is None else articles.sub(r"\1n \2", text)
     except TemplateError as error:
         raise ConfigError(
             f"The text {template[:120]!r} of an archetype cannot be filled: {error}."
