@@ -47,7 +47,10 @@ async def evolve_unit(context: Context, number: int) -> None:
                 "not admitted",
                 "; ".join(map(str, report.problems[:5])),
                 subject=blueprint.name,
-                detail=[[one.check, one.where, one.message] for one in report.problems],
+                detail={
+                    "checks": report.checks,
+                    "problems": [[one.check, one.where, one.message] for one in report.problems],
+                },
             )
     context.folder.write_shard(STAGE, number, gather([*parts, tally.tables()]))
 

@@ -13,6 +13,8 @@ from pipeline.records import Json, ToolSpec, Witness, World, WorldError
 from pipeline.worlds.language import language_problems
 from pipeline.worlds.sql import SqlWorld
 
+CHECKS = ("build", "invariant", "read_only", "witness", "output", "policy", "ids", "language")
+"""What admission checks, in this order."""
 ROWS_PER_WITNESS = 25
 """How many rows of a witness query are executed."""
 
@@ -42,6 +44,13 @@ class Admission:
     @property
     def admitted(self) -> bool:
         return not self.problems
+
+    @property
+    def checks(self) -> dict[str, int]:
+        """The number of problems of each check, zero where it passed; what a broken build kept from being checked is
+        not listed."""
+        found = Counter(problem.check for problem in self.problems)
+        return {name: found[name] for name in (("build",) if found["build"] else CHECKS)}
 
 
 def admit(world: World, *, language: bool = True, rows: int = ROWS_PER_WITNESS) -> Admission:

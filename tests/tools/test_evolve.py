@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline.config import parse_config
 from pipeline.config.tasks import TasksConfig
-from pipeline.records import ConfigError, Policy, Task, World
+from pipeline.records import ConfigError, Invariant, Policy, Task, World
 from pipeline.stages.context import Context
 from pipeline.stages.evolve import STAGE, evolve_unit, evolve_units
 from pipeline.stages.tasks import _attempt
@@ -261,6 +261,15 @@ def test_a_unit_stores_worlds_tools_domains_and_the_funnel(tmp_path: Path) -> No
     for row in worlds:
         category, domain, _ = row["domain"].split("/")
         assert {category, f"{category}/{domain}", row["domain"]} <= paths
+
+
+def test_a_broken_world_is_reported_check_by_check() -> None:
+    world = make(plan(50)[0])
+    spoiled = world.replace(invariants=(Invariant(name="never", sql="select 0"),), policy=world.policy[:1])
+    checks = admit(spoiled, rows=2).checks
+    assert checks["invariant"] > 0
+    assert checks["build"] == checks["ids"] == checks["language"] == 0
+    assert admit(world.replace(schema_sql="create table"), rows=2).checks == {"build": 1}
 
 
 def test_without_a_number_of_tools_nothing_is_evolved(tmp_path: Path) -> None:
