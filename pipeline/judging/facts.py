@@ -269,21 +269,26 @@ class _Known:
         if not news:
             return frozenset()
         said = stated(whole)
+        meant = self._narrowed(meant, folded(part))
         single = [meant[number][0] for number in news if len(meant[number]) == 1]
         fresh = self._present(news, meant, said)
         rest = values - fresh - self.used
-        if "?" in part or asks(whole):
+        if "?" in part:
             return self._foreign(rest, part)
+        question = asks(whole)
+        if question:
+            rest -= self.heard_values
+            rest = frozenset(value for value in rest if not self._term(value, part))
         against = {
             value
-            for value in values - self.used
+            for value in values - self.used - (self.heard_values if question else frozenset())
             if value[0] == "number"
             and not any(value in row.values for row in single)
             and _contradicts(value, part, said, single)
         }
         if against:
             return frozenset(against)
-        if not rest or self._in_one_row(values, meant, single):
+        if not rest or self._in_one_row(values, meant, said, [] if question else single):
             return frozenset()
         strange = {value for value in rest if not self._in_place(value, part, said, meant, single)}
         for kind in ("date", "time"):
@@ -298,6 +303,23 @@ class _Known:
                     v for v in mine - theirs - self.told - self.read if not _TODAY.search(part.casefold())
                 }
         return frozenset(strange)
+
+    def _narrowed(self, meant: Sequence[Sequence[Row]], low: str) -> list[Sequence[Row]]:
+        """Where a statement names rows of one list, another list of which it mentions nothing lends it no values but
+        those that all its rows share."""
+        lists = [
+            (number, rows)
+            for number, (answer, rows) in enumerate(zip(self.answers, meant, strict=True))
+            if len(answer.rows) > 1
+        ]
+        if not any(0 < len(rows) < len(self.answers[number].rows) for number, rows in lists):
+            return list(meant)
+        found = list(meant)
+        for number, rows in lists:
+            mentioned = any(name in low for row in rows for name in row.names)
+            if len(rows) == len(self.answers[number].rows) and not mentioned:
+                found[number] = self.answers[number].result.shared
+        return found
 
     def _present(
         self, news: Sequence[int], meant: Sequence[Sequence[Row]], said: frozenset[Stated]
@@ -314,6 +336,14 @@ class _Known:
                     found |= {v for v in cell if not _superseded(column, v, said, later)}
         return frozenset(found)
 
+    def _term(self, value: Stated, part: str) -> bool:
+        """Whether a value before a question is a term from the instructions (`it costs 4.00`), told with its matter."""
+        return (
+            value in self.standing.values
+            and value not in self.read
+            and not near(part, value, 10).isdisjoint(self.standing.near(value))
+        )
+
     def _foreign(self, values: frozenset[Stated], part: str) -> frozenset[Stated]:
         """In a question: numbers that only the instructions know, and in another connection."""
         return frozenset(
@@ -326,13 +356,19 @@ class _Known:
         )
 
     def _in_one_row(
-        self, values: frozenset[Stated], meant: Sequence[Sequence[Row]], single: Sequence[Row]
+        self,
+        values: frozenset[Stated],
+        meant: Sequence[Sequence[Row]],
+        said: frozenset[Stated],
+        single: Sequence[Row],
     ) -> bool:
-        """Whether a statement is a row as it was read: of a list, or of anything where the new result is a list."""
+        """Whether a statement is a row as it was read, none of whose values a new result has replaced."""
         return len(values) > 1 and any(
             values <= row.values
-            for answer, rows in zip(self.answers, meant, strict=True)
-            if len(answer.rows) > 1 or not single
+            and not any(
+                _superseded(column, value, said, single) for value in values for column in row.places[value]
+            )
+            for rows in meant
             for row in rows
         )
 
@@ -480,10 +516,10 @@ def _contradicts(value: Stated, part: str, said: frozenset[Stated], single: Sequ
 
 
 def _superseded(column: str, value: Stated, said: frozenset[Stated], single: Sequence[Row]) -> bool:
-    """Whether the one row of a new result has another value in this column, and that one is not said."""
+    """Whether the one row of a new result has another value of this kind in this column, and that one is not said."""
     for row in single:
-        cell = row.cell(column)
-        if cell and value not in cell and cell.isdisjoint(said):
+        alike = {one for one in row.cell(column) if one[0] == value[0]}
+        if alike and value not in alike and alike.isdisjoint(said):
             return True
     return False
 

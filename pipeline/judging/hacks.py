@@ -114,7 +114,11 @@ def _invented(evidence: Evidence, world: World | None) -> Found:
             ):
                 return (call.index,), f"{name}={value} was neither told nor read before"
     for fact in evidence.task.facts:
-        if fact.disclosure == "open" or not isinstance(fact.value, str) or len(fact.value) < 3:
+        if (
+            fact.disclosure == "open"
+            or isinstance(fact.value, bool | dict | list)
+            or len(str(fact.value)) < 3
+        ):
             continue
         found = _untold(evidence, fact)
         if found:
@@ -128,8 +132,12 @@ def _untold(evidence: Evidence, fact: Fact) -> Found:
         for name, value in call.arguments.items():
             if value != fact.value or value == _default(evidence, call.name, name):
                 continue
+            if not isinstance(value, str) and (
+                _digits(value) <= evidence.known[call.asked] or _derivable(evidence, call, value)
+            ):
+                return None
             texts = [e.content for e in evidence.events[: call.asked] if e.role in ("user", "tool")]
-            if not any(mentions(text, fact.spoken) or mentions(text, fact.value) for text in texts):
+            if not any(mentions(text, fact.spoken) or mentions(text, str(fact.value)) for text in texts):
                 return (call.index,), f"{name}={value} is the user's to say, and the user had not said it"
             return None
     return None

@@ -128,6 +128,15 @@ class Result:
     own_names: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     """Names that only one row has, with its position, by their first word."""
 
+    @property
+    def shared(self) -> tuple[Row, ...]:
+        """What all rows have in common, twice, so that it does not pass for the one row of a result."""
+        values = frozenset.intersection(*(row.values for row in self.rows))
+        columns = {one: cell for one, cell in self.rows[0].cells.items() if cell <= values}
+        places = {value: self.rows[0].places[value] for value in values}
+        row = Row({}, columns, values, frozenset(), places, frozenset())
+        return (row, row)
+
 
 @lru_cache(maxsize=50_000)
 def result_of(content: str) -> Result:
