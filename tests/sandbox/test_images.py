@@ -103,3 +103,18 @@ async def test_what_stands_in_the_way_is_said_before_building(
         await build_image(engine, str(nowhere), cache=str(tmp_path / "cache"))
     assert not list((tmp_path / "cache").glob("*.tar"))
     assert images.cache_folder("/somewhere") == Path("/somewhere")
+
+
+@pytest.mark.slow
+@pytest.mark.docker
+async def test_more_builders_than_threads_do_not_block_each_other(engine: Engine, tmp_path: Path) -> None:
+    folder = make_recipe(tmp_path / "crowd", "name: crowd\nfrom: python\n", "RUN touch /etc/crowd")
+    tag = f"tracemill/crowd:{recipe_key(folder)}"
+    cache = str(tmp_path / "cache")
+    try:
+        made = await asyncio.gather(*(build_image(engine, str(folder), cache=cache) for _ in range(40)))
+        assert len({image.digest for image in made}) == 1
+        assert sorted(image.how for image in made) == ["derived", *["present"] * 39]
+    finally:
+        with contextlib.suppress(ImageNotFound):
+            await asyncio.to_thread(engine.docker.images.remove, tag, force=True)
