@@ -150,7 +150,7 @@ def test_answers_of_the_audit_can_be_imported(tab: Tab, tmp_path: Path) -> None:
     tab.wait("document.querySelector('.audit p').textContent.includes('2 answered')")
     tab.run("HTMLAnchorElement.prototype.click = () => {}")
     tab.run(
-        "window.saved = new Promise(done => { URL.createObjectURL = blob => { blob.text().then(done); return '#'; }; })"
+        "window.saved = new Promise(done => { URL.createObjectURL = blob => { blob.text().then(done); return '#'; }; }), 0"
     )
     tab.run("document.getElementById('export').click()")
     file = tmp_path / "audit.jsonl"

@@ -1,0 +1,194 @@
+"""Schedules on a real Prefect server: one fires, what a killed run left behind is finished, old records go."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pipeline.config import parse_config
+from pipeline.store import RunFolder, names
+
+ROOT = Path(__file__).parent.parent.parent
+CONFIG = "worlds: {only: [skerry-air]}\ntasks: {count: 2}\ntrajectories: {attempts: 1}\nrun: {runner: thread, workers: 1}\n"
+pytestmark = pytest.mark.timeout(900)
+
+
+def test_the_deployments_for_pools_name_flows_and_parameters_that_exist() -> None:
+    import inspect
+
+    from flows.scheduled import scheduled
+    from pipeline.stages.units import FLOWS
+
+    found = yaml.safe_load((ROOT / "prefect.yaml").read_text(encoding="utf-8"))["deployments"]
+    known = set(inspect.signature(scheduled.fn).parameters)
+    for one in found:
+        assert one["entrypoint"] == "flows.scheduled.scheduled"
+        assert set(one["parameters"]) <= known
+        assert one["parameters"]["product"] in FLOWS
+        assert one["concurrency_limit"]["limit"] == 1
+        assert not one["schedules"][0]["active"]
+    assert {one["work_pool"]["name"].removeprefix("tracemill-") for one in found} == {
+        "process",
+        "docker",
+        "kubernetes",
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--cron", "trajectories"), "FLOW=CRON"),
+        (("--cron", "nonsense=0 3 * * *"), "There is no flow"),
+        (("--cron", "tools=whenever"), "is no schedule"),
+        ((), "PREFECT_API_URL"),
+    ],
+)
+def test_bad_schedules_are_told(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    done = subprocess.run(
+        _command("serve", *words),
+        cwd=tmp_path,
+        env=_environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def _command(*words: str) -> list[str]:
+    return [sys.executable, "-c", "from pipeline.cli import main; main()", *words]
+
+
+def _environment(home: Path, **more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    return {
+        **kept,
+        "PREFECT_HOME": str(home / "prefect"),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        **more,
+    }
+
+
+@contextmanager
+def _process(folder: Path, name: str, command: list[str], environment: dict[str, str]) -> Iterator[Path]:
+    """A process with its output in a file, ended with the block."""
+    log = folder / f"{name}.log"
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=file, stderr=subprocess.STDOUT
+        )
+        try:
+            yield log
+        finally:
+            process.terminate()
+            try:
+                process.wait(timeout=40)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _ask(url: str, body: dict[str, Any] | None = None) -> Any:
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"content-type": "application/json"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.loads(answer.read())
+
+
+def _wait(what: str, condition: Any, log: Path, seconds: float = 400) -> Any:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if found := condition():
+                return found
+        except OSError:
+            pass  # the server is not up yet
+        time.sleep(0.5)
+    raise TimeoutError(f"{what} did not happen:\n{log.read_text(errors='replace')[-3000:]}")
+
+
+@pytest.mark.slow
+def test_a_schedule_fires_and_finishes_what_a_killed_run_left(tmp_path: Path) -> None:
+    config = tmp_path / "run.yaml"
+    config.write_text(CONFIG, encoding="utf-8")
+    values = {**yaml.safe_load(CONFIG), "data": str(tmp_path / "data")}
+    RunFolder.create(
+        tmp_path / "data", "killed", "trajectories", 5, parse_config(values, where="test").to_yaml()
+    )
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    api = f"http://127.0.0.1:{port}/api"
+    database = f"sqlite+aiosqlite:///{tmp_path / 'prefect.db'}"
+    environment = _environment(
+        tmp_path,
+        PREFECT_SERVER_DATABASE_CONNECTION_URL=database,
+        PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS="5",
+        PREFECT_API_URL=api,
+        PREFECT_RUNNER_POLL_FREQUENCY="1",
+        PYTHONPATH=str(ROOT),
+    )
+    start = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
+    serving = _command(
+        "serve", "--cron", "trajectories=* * * * *", "--config", str(config), "--data", str(tmp_path / "data"),
+        "--on-failure", f"cat >> {tmp_path / 'told.jsonl'}",
+    )  # fmt: skip
+    with _process(tmp_path, "server", start, environment) as log:
+        _wait("the server's start", lambda: _ask(f"{api}/health"), log)
+        with _process(tmp_path, "serve", serving, environment) as log:
+            runs = _wait("a second finished run", lambda: _finished(tmp_path / "data", 2), log)
+            deployed = _ask(f"{api}/deployments/filter", {})
+            states = [run["state_type"] for run in _ask(f"{api}/flow_runs/filter", {})]
+    assert "killed" in runs
+    fresh = RunFolder.open(tmp_path / "data", next(name for name in runs if name != "killed"))
+    assert list(fresh.rows("trajectories"))
+    assert fresh.seed != RunFolder.open(tmp_path / "data", "killed").seed
+    assert {one["name"] for one in deployed} >= {"trajectories", "rephrase", "code", "tools"}
+    one = next(one for one in deployed if one["name"] == "trajectories")
+    assert one["global_concurrency_limit"]["limit"] == 1
+    assert "FAILED" not in states
+    assert not (tmp_path / "told.jsonl").exists()
+
+
+def _finished(data: Path, count: int) -> list[str]:
+    found = [name for name in names(data) if RunFolder.open(data, name).status == "finished"]
+    return found if len(found) >= count else []
+
+
+@pytest.mark.slow
+def test_a_failure_is_told_and_old_records_go(tmp_path: Path) -> None:
+    told = tmp_path / "told.jsonl"
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("worlds: {paths: [nowhere]}\n", encoding="utf-8")
+    script = f"""
+import json
+from flows.scheduled import prune, scheduled
+once = scheduled.with_options(retries=0)
+state = once("trajectories", config={str(bad)!r}, data={str(tmp_path / "data")!r}, on_failure={f"cat >> {told}"!r}, return_state=True)
+print(json.dumps([state.is_failed(), prune(1), prune(-1) > 0, prune(-1)]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=_environment(tmp_path, PYTHONPATH=str(ROOT)), capture_output=True,
+        text=True, timeout=400, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads(done.stdout.splitlines()[-1]) == [True, 0, True, 0]
+    event = json.loads(told.read_text(encoding="utf-8"))
+    assert event["flow"] == "trajectories"
+    assert event["state"] == "Failed"
+    assert "nowhere" in event["message"]
