@@ -278,7 +278,8 @@ class _Known:
         question = asks(whole)
         if question:
             rest -= self.heard_values
-            rest = frozenset(value for value in rest if not self._term(value, part))
+            values = frozenset(value for value in values if not self._term(value, part))
+            rest &= values
         against = {
             value
             for value in values - self.used - (self.heard_values if question else frozenset())
@@ -338,10 +339,8 @@ class _Known:
 
     def _term(self, value: Stated, part: str) -> bool:
         """Whether a value before a question is a term from the instructions (`it costs 4.00`), told with its matter."""
-        return (
-            value in self.standing.values
-            and value not in self.read
-            and not near(part, value, 10).isdisjoint(self.standing.near(value))
+        return value in self.standing.values and not near(part, value, 10).isdisjoint(
+            self.standing.near(value)
         )
 
     def _foreign(self, values: frozenset[Stated], part: str) -> frozenset[Stated]:
