@@ -65,7 +65,9 @@ class Audit {
       const named = findings.map(([kind, direction, severity, message, source_text, rewrite_text, source_start, source_end]) => ({ kind, direction, severity, message, source_text, rewrite_text, source_start, source_end }));
       rows.push(JSON.stringify({ id: at("id"), document: at("document"), chunk: at("chunk"), style: at("style"), source, rewriting, verdict: at("verdict"), fidelity: at("fidelity"), findings: named, answer, error, auditor: answer ? auditor : "" }));
     }
-    return `${rows.join("\n")}\n`;
+    // Some readers take these characters for ends of lines; escaped they mean the same.
+    const escaped = (line) => line.replace(/[\u0085\u2028\u2029]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+    return `${rows.map(escaped).join("\n")}\n`;
   }
 
   async save() {
