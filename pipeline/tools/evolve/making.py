@@ -108,6 +108,7 @@ def _context(blueprint: Blueprint, roles: Roles, rng: random.Random) -> dict[str
         **blueprint.choices,
         "org": org,
         "domain": words.domain,
+        "matter": blueprint.archetype.subdomain,
         "clock": clock,
     }
 
