@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import count
 
 from pipeline.records import ConfigError, Json
 from pipeline.tools.evolve.archetype import Archetype, archetypes, part
@@ -46,7 +45,7 @@ def _blueprints(seed: int) -> Iterator[Blueprint]:
     seen: dict[str, set[tuple[Json, ...]]] = {kind.name: set() for kind in kinds}
     for edition in range(EDITIONS):
         for step in range(len(kinds)):
-            for number, words in zip(count(), domains):
+            for number, words in enumerate(domains):
                 kind = kinds[(number + step) % len(kinds)]
                 yield _blueprint(kind, words, edition, seed, seen[kind.name])
 
