@@ -35,7 +35,10 @@ def test_the_tour_can_be_followed_by_copy_and_paste(tmp_path: Path) -> None:
     ]
     program = tmp_path / "bin" / "tracemill"
     program.parent.mkdir()
-    program.write_text(f"#!{sys.executable}\nfrom pipeline.cli import main\nmain()\n", encoding="utf-8")
+    program.write_text(
+        f'#!{sys.executable}\nfrom pipeline.cli import main\n\nif __name__ == "__main__":\n    main()\n',
+        encoding="utf-8",
+    )
     program.chmod(0o755)
     folder = tmp_path / "empty"
     folder.mkdir()
