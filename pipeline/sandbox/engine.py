@@ -89,12 +89,16 @@ class Engine:
             yield engine
 
     async def __aenter__(self) -> Engine:
+        address = await asyncio.to_thread(_address, self.host)
         self.docker, self.architecture = await asyncio.to_thread(_connect, self.host)
         try:
-            self.live = aiodocker.Docker(
-                url=self.host or os.environ.get("DOCKER_HOST") or None,
-                api_version=f"v{self.docker.api.api_version}",
-            )
+            self.live = aiodocker.Docker(url=address, api_version=f"v{self.docker.api.api_version}")
+            try:
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    await self.live.version()
+            except BaseException:
+                await self.live.close()
+                raise
         except (*FAILURES, ImportError, ValueError) as error:
             self.docker.close()
             raise _no_engine(self.host, error) from error
@@ -145,21 +149,53 @@ class Engine:
 
 
 def engine_problem(host: str = "") -> str | None:
-    """None when an engine answers, else one sentence that says why not and the mending command."""
+    """None when an engine answers both clients, else one sentence that says why not and the mending command."""
+
+    async def ask() -> str | None:
+        try:
+            async with Engine(host):
+                return None
+        except SandboxError as error:
+            return str(error)
+
+    return asyncio.run(ask())
+
+
+def _environment(host: str) -> dict[str, str]:
+    return {**os.environ, **({"DOCKER_HOST": host} if host else {})}
+
+
+def _address(host: str) -> str | None:
+    """Where `docker` will look, for `aiodocker` to look there, too; None for a context with its own certificates.
+
+    A local socket is knocked at: `docker` would say less of one that is not there, and leave its own end open.
+    Blocks. Raises SandboxError.
+    """
+    environment = _environment(host)
     try:
-        client, _ = _connect(host)
-    except SandboxError as error:
-        return str(error)
-    client.close()
-    return None
+        named = environment.get("DOCKER_HOST")
+        if not named:
+            context = docker.ContextAPI.get_context(environment.get("DOCKER_CONTEXT"))
+            if context is None:
+                raise DockerException("the Docker context that is chosen here does not exist")
+            if context.TLSConfig is not None:
+                return None
+            named = context.Host
+        address = str(docker.utils.parse_host(named)).removeprefix("http+")
+        kind, _, path = address.partition("://")
+        if kind == "unix":
+            with socket.socket(socket.AF_UNIX) as knocking:
+                knocking.settimeout(CONNECT_SECONDS)
+                knocking.connect(path)
+    except (*FAILURES, ValueError) as error:
+        raise _no_engine(host, error) from error
+    return address
 
 
 def _connect(host: str) -> tuple[docker.DockerClient, str]:
     """A client whose engine has answered, and the engine's architecture. Blocks. Raises SandboxError."""
-    environment = {**os.environ, **({"DOCKER_HOST": host} if host else {})}
     try:
-        _knock(environment)
-        client = docker.from_env(timeout=CONNECT_SECONDS, environment=environment)
+        client = docker.from_env(timeout=CONNECT_SECONDS, environment=_environment(host))
         try:
             architecture = str(client.version().get("Arch", ""))
         except FAILURES:
@@ -169,21 +205,6 @@ def _connect(host: str) -> tuple[docker.DockerClient, str]:
         raise _no_engine(host, error) from error
     client.api.timeout = SILENCE_SECONDS
     return client, architecture
-
-
-def _knock(environment: dict[str, str]) -> None:
-    """Connects to a local engine's socket and leaves. Raises OSError.
-
-    The client itself would say less of a socket that is not there, and leave its own end of it open.
-    """
-    named = environment.get("DOCKER_HOST") or docker.ContextAPI.kwargs_from_context(
-        environment=environment
-    ).get("base_url")
-    kind, _, path = docker.utils.parse_host(named).partition("://")
-    if kind == "http+unix":
-        with socket.socket(socket.AF_UNIX) as knocking:
-            knocking.settimeout(CONNECT_SECONDS)
-            knocking.connect(path)
 
 
 def _no_engine(host: str, error: Exception) -> SandboxError:

@@ -26,6 +26,9 @@ def test_an_engine_that_is_not_there_is_named_with_the_way_out(
     assert "prepare.sh" in problem
     monkeypatch.setenv("DOCKER_HOST", nowhere)
     assert engine_problem() == problem
+    monkeypatch.delenv("DOCKER_HOST")
+    monkeypatch.setenv("DOCKER_CONTEXT", "no-such-context")
+    assert "context" in str(engine_problem())
 
 
 @pytest.mark.parametrize(
