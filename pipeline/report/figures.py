@@ -83,6 +83,10 @@ def figures(data: Path, run: str) -> dict[str, Any]:
             " count(*) filter (fidelity = 'unfaithful') as unfaithful, avg(score) as score, sum(tokens)::bigint as tokens,"
             " sum(tokens_source)::bigint as tokens_source from rewrites t where {run} group by all order by all"
         ),
+        "kept_sources": ask(
+            r"""select regexp_replace(reason, '( \(|:).*$', '') as name, count(*) as n, min(reason) as example"""
+            " from rewrites t where {run} and verdict <> 'kept' group by all order by n desc, name limit 20"
+        ),
         "findings": ask(
             "select kind, severity, count(*) as n from findings t where {run} group by all order by n desc, kind limit 40"
         ),

@@ -7,7 +7,7 @@ function overview(facts) {
     funnelCard(facts),
     h("div", { class: "columns" },
       h("div", {}, [passCard(facts), whyCard(facts), endingCard(facts), codeCard(facts)]),
-      h("div", {}, [checksCard(facts), calibrationCard(facts), modelCard(facts)])),
+      h("div", {}, [checksCard(facts), keptCard(facts), calibrationCard(facts), modelCard(facts)])),
     spreadCard(facts), toolCard(facts), rewriteCard(facts), measureCard(facts)));
 }
 
@@ -19,7 +19,9 @@ function tile(value, title, under) {
   return h("div", { class: "tile" }, h("span", {}, title), h("b", {}, value), h("span", {}, under ?? ""));
 }
 
-function tiles({ totals, state_persistence: kept, tools, calibration }) {
+const sum = (rows, key) => rows.reduce((all, row) => all + (row[key] ?? 0), 0);
+
+function tiles({ totals, state_persistence: kept, tools, calibration, models }) {
   const used = tools.filter((tool) => tool.calls).length;
   const misses = calibration.find((row) => row.name === "judge_misses" && row.part === "rules");
   return h("div", { class: "tiles" },
@@ -31,7 +33,8 @@ function tiles({ totals, state_persistence: kept, tools, calibration }) {
     kept.share !== null && tile(percent(kept.share, 2), "state kept between calls", `${number(kept.pairs)} pairs of calls`),
     misses && tile(percent(misses.value), "flaws missed by the checks", `of ${number(misses.n)} planted`),
     totals.rewrites > 0 && tile(number(totals.rewrites_kept), "rewritings", `of ${number(totals.rewrites)} tried`),
-    tile(short(totals.tokens), "tokens", money(totals.cost)));
+    totals.trajectories > 0 && tile(short(totals.tokens), "tokens in trajectories", money(totals.cost)),
+    models.length > 0 && tile(money(sum(models, "cost")), "paid to models", `${short(sum(models, "tokens_in") + sum(models, "tokens_out"))} tokens, ${number(sum(models, "calls"))} calls`));
 }
 
 function funnelCard({ funnel }) {
@@ -95,6 +98,15 @@ function checksCard({ failed_checks: checks }) {
     ["", (row) => amount(row.n, most), "chart"],
     ["", (row) => number(row.n), "n"],
   ], checks.slice(0, 12)));
+}
+
+function keptCard({ kept_sources: reasons }) {
+  if (!reasons.length) return null;
+  return card("Where the source's words stayed", "Why no rewriting was good enough.", table([
+    ["reason", (row) => [words(row.name), row.example !== row.name && h("details", {}, h("summary", { class: "soft" }, "example"), h("small", {}, row.example))], ""],
+    ["", (row) => amount(row.n, reasons[0].n), "chart"],
+    ["", (row) => number(row.n), "n"],
+  ], reasons));
 }
 
 function spreadCard({ spreads, totals }) {
