@@ -45,8 +45,14 @@ def tell(flow: Any, flow_run: FlowRun, state: State[Any]) -> None:
     """The hook of failed and crashed flow runs."""
     parameters = flow_run.parameters or {}
     if command := parameters.get("on_failure"):
-        about = {"run": flow_run.name, "state": state.name, "message": state.message}
-        notify(command, {"flow": parameters["product"], **about})
+        product = parameters["product"]
+        about = {"run": run_name(product, flow_run.id), "state": state.name, "message": state.message}
+        notify(command, {"flow": product, **about})
+
+
+def run_name(product: str, flow_run: object) -> str:
+    """The name of the run folder of a flow run; every attempt of it has the same."""
+    return f"{product}-{str(flow_run)[:8]}"
 
 
 @flow(
@@ -77,7 +83,7 @@ def scheduled(
     earlier = left_behind(loaded.data, product)
     for folder in earlier:
         _work(folder, on_failure)
-    name = f"{product}-{str(present.id)[:8]}"
+    name = run_name(product, present.id)
     if name in names(loaded.data):
         folder = RunFolder.open(loaded.data, name)
     else:

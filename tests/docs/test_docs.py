@@ -33,6 +33,10 @@ def test_the_tour_can_be_followed_by_copy_and_paste(tmp_path: Path) -> None:
     commands = [
         line[2:] for block in re.findall(r"```console\n(.*?)```", text, re.S) for line in block.splitlines()
     ]
+    estimate = re.findall(
+        r"```console\n\$ (.*?)```", (DOCS / "endpoint.md").read_text(encoding="utf-8"), re.S
+    )[0]
+    commands.append(estimate)
     program = tmp_path / "bin" / "tracemill"
     program.parent.mkdir()
     program.write_text(
