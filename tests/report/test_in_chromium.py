@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.rephrase.audit import import_audit
 from pipeline.report.page import write_report
-from pipeline.store import Catalog
+from pipeline.store import Catalog, RunFolder
 from tests.report.browser import Tab, browser, chromium
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(chromium() is None, reason="Chromium is not installed")]
@@ -185,3 +185,12 @@ def test_a_phone_shows_it_without_scrolling_sideways_and_dark_is_dark(tab: Tab, 
     background = tab.run("getComputedStyle(document.body).backgroundColor")
     assert max(map(int, background.removeprefix("rgb(").removesuffix(")").split(", "))) < 60
     assert len(tab.shot(tmp_path / "phone.png")) > 5_000
+
+
+def test_a_run_that_has_only_begun_opens(shared_tab: Tab, data: Path, tmp_path: Path) -> None:
+    RunFolder.create(data, "only-begun", "rephrase", 1, "{}\n")
+    write_report(data, "only-begun", tmp_path / "begun.html")
+    shared_tab.problems.clear()
+    shared_tab.open(tmp_path / "begun.html")
+    assert "only-begun" in shared_tab.run("document.body.innerText")
+    assert shared_tab.problems == []

@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipeline.records import RunError
+from pipeline.report.blocks import block
 from pipeline.report.changes import Differences
 from pipeline.report.figures import figures
 from pipeline.report.page import write_report
-from pipeline.store import Catalog
+from pipeline.store import Catalog, RunFolder
 
 
 def _blocks(page: str) -> dict[str, Any]:
@@ -114,3 +117,20 @@ def test_bad_input_is_told(data: Path, tmp_path: Path) -> None:
         write_report(data, "nowhere", tmp_path / "x.html")
     with pytest.raises(RunError, match="is a folder"):
         write_report(data, "small", tmp_path)
+
+
+def test_a_run_that_has_only_begun_has_a_report(data: Path, tmp_path: Path) -> None:
+    RunFolder.create(data, "begun", "trajectories", 1, "{}\n")
+    write_report(data, "begun", tmp_path / "begun.html")
+    assert _blocks((tmp_path / "begun.html").read_text(encoding="utf-8"))["index"]["rows"] == 0
+
+
+@given(
+    value=st.recursive(
+        st.none() | st.booleans() | st.integers(-9, 9) | st.text(), lambda one: st.lists(one, max_size=3)
+    )
+)
+def test_whatever_is_packed_comes_back_and_cannot_end_its_element(value: Any) -> None:
+    text = block("some", value)
+    assert text.count("<") == 2
+    assert _blocks(text) == {"some": value}
