@@ -31,6 +31,7 @@ class Listing {
     if (!this.rows.length) return;
     const place = this.rows.indexOf(this.chosen);
     const next = Math.min(Math.max(place < 0 ? 0 : place + by, 0), this.rows.length - 1);
+    this.choose(this.rows[next]); // at once, so that a key held down goes on from here
     this.open(this.rows[next]);
   }
   key(event) {
