@@ -160,12 +160,30 @@ def test_a_schedule_fires_an_overlapping_run_waits_and_a_killed_one_is_finished(
             _wait("a run by hand", lambda: _ask(create, {"parameters": {}}), log)
             runs = _wait("three finished runs", lambda: _finished(tmp_path / "data", 3), log)
             records = _wait("an answer", lambda: _ours(api), log)
+        prefect = [sys.executable, "-m", "prefect", "--no-prompt"]
+        file = str(ROOT / "prefect.yaml")
+        for words in (
+            ("work-pool", "create", "tracemill-process", "--type", "process"),
+            ("deploy", "--prefect-file", file, "--name", "code"),
+        ):
+            done = subprocess.run(
+                [*prefect, *words],
+                cwd=tmp_path,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=200,
+                check=False,
+            )
+            assert done.returncode == 0, done.stdout + done.stderr
+        pooled = _wait("an answer", lambda: _ask(f"{api}/deployments/filter", {}), log)
     assert "killed" in runs
     fresh = RunFolder.open(tmp_path / "data", next(name for name in runs if name != "killed"))
     assert list(fresh.rows("trajectories"))
     assert fresh.seed != RunFolder.open(tmp_path / "data", "killed").seed
     assert {one["name"] for one in deployed} >= {"trajectories", "rephrase", "code", "tools"}
     assert one["global_concurrency_limit"]["limit"] == 1
+    assert [one["name"] for one in pooled if one["work_pool_name"] == "tracemill-process"] == ["code"]
     assert {run["state_type"] for run in records}.isdisjoint({"FAILED", "CRASHED"})
     spans = sorted((run["start_time"], run["end_time"]) for run in records if run["end_time"])
     assert len(spans) >= 2
