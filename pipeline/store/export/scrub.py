@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import phonenumbers
 from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
@@ -44,9 +45,10 @@ _PHONES = tuple(
 @lru_cache(maxsize=1)
 def _detectors() -> tuple[tuple[str, re.Pattern[str]], ...]:
     found = [(name, re.compile(pattern)) for name, pattern in _FURTHER.items()]
-    for name, kind in sorted(get_mapping_from_secret_type_to_class().items()):
+    kinds: dict[str, Any] = get_mapping_from_secret_type_to_class()
+    for name, kind in sorted(kinds.items()):
         if issubclass(kind, RegexBasedDetector) and name not in _NOT_SECRET and name not in _FURTHER:
-            found.extend((name, pattern) for pattern in kind.denylist)  # type: ignore[attr-defined]
+            found.extend((name, pattern) for pattern in kind.denylist)
     return tuple(found)
 
 
