@@ -32,6 +32,7 @@ def export(
     data: DataOption = None,
 ) -> None:
     """Writes a dataset folder with card and splits, verified row by row."""
+    from pipeline.stages.context import Context
     from pipeline.stages.judging import refuse_unsure
     from pipeline.store import RunFolder
     from pipeline.store.export import export as write
@@ -39,6 +40,7 @@ def export(
     loaded = flag_config(config, {"data": str(data) if data else None})
     folders = [RunFolder.open(loaded.data, name) for name in runs]
     for folder in folders:
+        refuse_unsure(folder, Context.open(folder.path).config.judging)
         refuse_unsure(folder, loaded.judging)
     report = write(folders, format, out, settings=loaded.publish, seed=seed, against=against or ())  # type: ignore[arg-type]
     typer.echo(f"{out}: {', '.join(f'{count} {split}' for split, count in report.rows.items())}")

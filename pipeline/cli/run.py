@@ -139,12 +139,19 @@ def _finish(folder: RunFolder) -> None:
 
 def resume(
     run: Annotated[str, typer.Argument(help="Name of the run.")],
+    max_cost: Annotated[float | None, typer.Option(help="A new limit on the whole run's cost.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="A new limit on its tokens.")] = None,
+    max_errors: Annotated[int | None, typer.Option(help="A new limit on its failed model calls.")] = None,
     data: DataOption = None,
 ) -> None:
     """Finishes a run that was killed, interrupted, paused or failed: nothing lost, nothing done twice."""
+    from pipeline.stages.context import raise_limits
     from pipeline.store import RunFolder
 
-    _finish(RunFolder.open(data_dir(data), run))
+    folder = RunFolder.open(data_dir(data), run)
+    raised = {"max_cost": max_cost, "max_tokens": max_tokens, "max_errors": max_errors}
+    raise_limits(folder, {name: value for name, value in raised.items() if value is not None})
+    _finish(folder)
 
 
 def status(
@@ -156,12 +163,27 @@ def status(
     import json as json_module
 
     from pipeline.cli.progress import progress_line
+    from pipeline.records.errors import RunError
     from pipeline.store import RunFolder, names
 
     folder = data_dir(data)
     rows = []
     for name in [run] if run else names(folder):
-        opened = RunFolder.open(folder, name)
+        try:
+            opened = RunFolder.open(folder, name)
+        except RunError as error:
+            if run:
+                raise
+            rows.append(
+                {
+                    "run": name,
+                    "flow": "",
+                    "seed": None,
+                    "status": "unreadable",
+                    "progress": f"{name}: {error}",
+                }
+            )
+            continue
         state = opened.status
         if state == "running" and not opened.holder():
             state = "killed"

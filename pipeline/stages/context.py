@@ -14,6 +14,16 @@ from pipeline.config import Config, parse_config
 from pipeline.config.models import CacheConfig
 from pipeline.models import Budget, ModelCall, Models, Totals
 from pipeline.store import Journal, Row, RunFolder, failure_row, funnel_row
+from pipeline.store.files import write_atomically
+
+LIMITS = "limits.yaml"
+"""In a run folder: the limits given when the run was resumed, over those of its configuration."""
+
+
+def raise_limits(folder: RunFolder, limits: dict[str, float | int]) -> None:
+    """Keeps new limits (`max_cost`, `max_tokens`, `max_errors`) for the rest of a run. Nothing given: as before."""
+    if limits:
+        write_atomically(folder.path / LIMITS, yaml.safe_dump(limits).encode())
 
 
 @dataclass
@@ -27,8 +37,11 @@ class Context:
     def open(cls, run: Path) -> Context:
         """From the path of a run folder; the configuration is the one written there."""
         folder = RunFolder.open(run.parent.parent, run.name)
-        config = parse_config(yaml.safe_load(folder.config_yaml), where=str(run / "config.yaml"))
-        return cls(folder, config)
+        values = yaml.safe_load(folder.config_yaml)
+        raised = run / LIMITS
+        if raised.exists():
+            values["run"] = {**values["run"], **yaml.safe_load(raised.read_text(encoding="utf-8"))}
+        return cls(folder, parse_config(values, where=str(run / "config.yaml")))
 
     @asynccontextmanager
     async def models(self, journal: Journal) -> AsyncIterator[Models]:

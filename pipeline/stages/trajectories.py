@@ -6,10 +6,13 @@ import asyncio
 import json
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from pipeline import __version__
 from pipeline.judging.judge import judge
 from pipeline.records import (
+    BudgetExceeded,
+    EndpointDown,
     EndReason,
     Event,
     Judgement,
@@ -49,6 +52,8 @@ class Finished:
     trajectory: Trajectory
     snapshots: list[Snapshot]
     seconds: float
+    note: str = ""
+    """Why it stopped, when it did not end by itself."""
 
     @property
     def last_snapshot(self) -> Snapshot | None:
@@ -111,10 +116,20 @@ class Attempts:
         self._escalation = players.escalation()
 
     async def run(self, jobs: list[tuple[Task, int]]) -> list[Tables]:
-        """Rows of all attempts, in the order of `jobs`."""
-        async with asyncio.TaskGroup() as group:
-            running = [group.create_task(self._one(task, attempt)) for task, attempt in jobs]
-        return [part for one in running if (part := one.result()) is not None]
+        """Rows of all attempts, in the order of `jobs`.
+
+        An attempt that fails leaves the others alone: they end or stop by themselves, and are committed. Then the
+        failure is raised; EndpointDown and BudgetExceeded (the run pauses) only when there is no other.
+        """
+        done = await asyncio.gather(
+            *(self._one(task, attempt) for task, attempt in jobs), return_exceptions=True
+        )
+        errors = [one for one in done if isinstance(one, BaseException)]
+        if errors:
+            raise next(
+                (one for one in errors if not isinstance(one, EndpointDown | BudgetExceeded)), errors[0]
+            )
+        return [part for part in done if isinstance(part, dict)]
 
     async def _one(self, task: Task, attempt: int) -> Tables | None:
         async with self._gate:
@@ -161,9 +176,10 @@ class Attempts:
             "trajectory": trajectory.replace(events=()).model_dump(mode="json"),
             "first": next(iter(episode.snapshots.values())).model_dump(mode="json"),
             "seconds": seconds,
+            "note": episode.note,
         }
         self.journal.finish(name, json.dumps(summary, ensure_ascii=False))
-        return Finished(trajectory, list(episode.snapshots.values()), seconds)
+        return Finished(trajectory, list(episode.snapshots.values()), seconds, episode.note)
 
     async def cast(self, task: Task, attempt: int, name: str) -> Cast:
         """The players and a fresh host for one attempt."""
@@ -186,19 +202,20 @@ class Attempts:
         events, snapshots = self._recorded(name)
         trajectory = Trajectory.model_validate({**summary["trajectory"], "events": events})
         first = Snapshot.model_validate(summary["first"])
-        return Finished(trajectory, [first, *snapshots.values()], summary["seconds"])
+        return Finished(trajectory, [first, *snapshots.values()], summary["seconds"], summary.get("note", ""))
 
     async def _judged(self, task: Task, done: Finished) -> Tables:
         judgement, more = await self.verdict(task, done)
         tally, trajectory = self.tally, done.trajectory
+        about: dict[str, Any] = {"subject": trajectory.id, "owner": str(judgement.owner or "")}
+        if done.note:
+            about["detail"] = {"stopped": done.note}
         if judgement.value is Value.PASS:
             tally.keep()
         elif judgement.value is Value.FAIL:
-            tally.reject(
-                "judged failed", judgement.reason, subject=trajectory.id, owner=str(judgement.owner or "")
-            )
+            tally.reject("judged failed", judgement.reason, **about)
         else:
-            tally.fail("unscored", judgement.reason, subject=trajectory.id, owner=str(judgement.owner or ""))
+            tally.fail("unscored", judgement.reason, **about)
         rows = trajectory_rows(trajectory, judgement, task, snapshots=done.snapshots, seconds=done.seconds)
         return {**rows, **more}
 

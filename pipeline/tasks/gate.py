@@ -47,6 +47,8 @@ class GateReport:
     mutations: int = 0
     killed: int = 0
     equivalent: int = 0
+    undecided: int = 0
+    """Mutations that no check could decide; they prove nothing."""
     survivors: list[str] = field(default_factory=list)
     reason: str = ""
 
@@ -62,6 +64,7 @@ class GateReport:
             "mutations": self.mutations,
             "killed": self.killed,
             "equivalent": self.equivalent,
+            "undecided": self.undecided,
             "survivors": self.survivors,
         }
 
@@ -93,7 +96,9 @@ async def gate(
         report.reason = f"a trivial agent passes: {', '.join(report.trivial_passes)}"
         return report
     await _mutate(task, attempt, reference, seed, first, report)
-    counted = report.mutations - report.equivalent
+    counted = report.mutations - report.equivalent - report.undecided
+    if report.undecided and not counted:
+        report.reason = "no mutation could be decided"
     if counted and len(report.survivors) > max_passing * counted:
         report.reason = f"{len(report.survivors)} of {counted} mutations pass: {report.survivors[0]}"
     return report
@@ -106,7 +111,9 @@ async def _mutate(
         mutant = task.replace(reference=mutation.reference)
         outcome = await attempt(task, reference(mutant, 0), 0)
         report.mutations += 1
-        if not outcome.passed or outcome.judgement.value is not Value.PASS:
+        if outcome.judgement.value is Value.UNSCORED:
+            report.undecided += 1
+        elif outcome.judgement.value is Value.FAIL:
             report.killed += 1
         elif outcome.state == proven.state and _alike(outcome, proven):
             report.equivalent += 1

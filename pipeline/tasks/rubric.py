@@ -90,7 +90,15 @@ def _state_checks(live: SqlWorld, changes: Sequence[RowChange]) -> Iterable[Chec
         if change.old is None:
             inserts[change.table] = inserts.get(change.table, 0) + 1
         else:
-            frame.append(f"(tbl = {literal(change.table)} and key = {literal(change.key)})")
+            where = f"tbl = {literal(change.table)} and key = {literal(change.key)}"
+            if change.new is not None:
+                moved = [
+                    c
+                    for c, before, after in zip(table.columns, change.old, change.new, strict=False)
+                    if before != after
+                ]
+                where += f" and col in ({', '.join(map(literal, moved))})"
+            frame.append(f"({where})")
     for table_name, count in inserts.items():
         frame.append(f"(tbl = {literal(table_name)} and op = 'insert')")
         yield StateCheck(

@@ -154,6 +154,14 @@ def _says_moment(text: str, when: datetime, *, clock: bool) -> bool:
     return any(form in low for form in forms)
 
 
+def _is_number(text: str) -> bool:
+    """Whether a text is an amount and not a code: no leading zero or plus, few enough digits to be exact."""
+    return (
+        re.fullmatch(r"-?(?:0|[1-9]\d{0,14})(?:[.,]\d+)?|-?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?", text)
+        is not None
+    )
+
+
 def equal_values(left: Json, right: Json) -> bool:
     """Equality by value: 25, 25.0 and "25" are equal, so are texts that differ in case or white space only."""
     if isinstance(left, bool) or isinstance(right, bool):
@@ -169,7 +177,8 @@ def equal_values(left: Json, right: Json) -> bool:
     if left is None or right is None:
         return left is right
     first, second = str(left), str(right)
-    number, other = _number(first), _number(second)
-    if number is not None and other is not None and not first.startswith(("0", "+")):
-        return abs(number - other) < 1e-9
+    if _is_number(first) and _is_number(second):
+        number, other = _number(first), _number(second)
+        if number is not None and other is not None:
+            return abs(number - other) < 1e-9
     return folded(first) == folded(second)
