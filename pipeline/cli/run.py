@@ -167,7 +167,7 @@ def status(
     from pipeline.store import RunFolder, names
 
     folder = data_dir(data)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name in [run] if run else names(folder):
         try:
             opened = RunFolder.open(folder, name)
