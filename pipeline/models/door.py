@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -72,6 +72,16 @@ class Models:
         await asyncio.gather(*(client.close() for client in clients))
         if self._cache is not None:
             self._cache.close()
+
+    def restore(self, paid: Iterable[tuple[str, str]]) -> None:
+        """Takes the rows of calls that an earlier part of this work has paid for into the ledger: (key, row as JSON).
+
+        What is asked again is then found and not counted again; what is never asked again still counts.
+        """
+        for key, row in paid:
+            if key not in self._replayed:
+                self._replayed.add(key)
+                self.ledger.add(ModelCall.model_validate_json(row))
 
     async def chat(self, request: ChatRequest) -> ChatAnswer:
         """The answer to `request`: its outcome says whether it is good, cut off, refused, unreadable or missing.

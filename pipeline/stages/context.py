@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import yaml
 from pipeline.config import Config, parse_config
 from pipeline.config.models import CacheConfig
 from pipeline.models import Budget, ModelCall, Models, Totals
+from pipeline.models.ledger import sum_tokens
 from pipeline.store import Journal, Row, RunFolder, failure_row, funnel_row
 from pipeline.store.files import write_atomically
 
@@ -46,15 +48,33 @@ class Context:
     @asynccontextmanager
     async def models(self, journal: Journal) -> AsyncIterator[Models]:
         """The door to the models, with the run's budget; what earlier units spent counts."""
-        run = self.config.run
-        budget = Budget(run.max_cost, run.max_tokens, run.max_errors, self.spent())
+        budget = self._budget()
         config = (
             self.config
             if self.asks_models
             else self.config.model_copy(update={"cache": CacheConfig(enabled=False)})
         )
         async with Models(config, journal=journal, budget=budget) as models:
+            models.restore(journal.paid())
             yield models
+
+    def _budget(self) -> Budget:
+        """This process's part of what the run may still use: workers share nothing, so each gets an equal part and
+        together they never exceed the limit. What is left over is there for the next resume."""
+        run, spent = self.config.run, self.spent()
+        workers = (run.workers or os.cpu_count() or 1) if run.runner != "thread" else 1
+
+        def part(limit: float | None, used: float) -> float | None:
+            return None if limit is None else used + (limit - used) / workers
+
+        tokens = part(run.max_tokens, sum_tokens(spent))
+        errors = part(run.max_errors, spent.errors)
+        return Budget(
+            part(run.max_cost, spent.cost),
+            None if tokens is None else int(tokens),
+            None if errors is None else max(int(errors), int(bool(run.max_errors))),
+            spent,
+        )
 
     @property
     def asks_models(self) -> bool:

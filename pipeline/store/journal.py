@@ -99,6 +99,12 @@ class Journal:
         rows = self._read("select answer from answers where key = ?", key)
         return rows[0][0] if rows else None
 
+    def paid(self) -> list[tuple[str, str]]:
+        """Key and first line (the row of the ledger) of every recorded answer, by key."""
+        return self._read(
+            "select key, substr(answer, 1, instr(answer, char(10)) - 1) from answers order by key"
+        )
+
     def close(self) -> None:
         self._db.close()
 

@@ -38,4 +38,10 @@ def test_a_spent_budget_stops_the_unit_and_a_higher_one_finishes_it(tmp_path: Pa
         assert asked > 0
         raise_limits(folder, {"max_tokens": 10_000_000})
         assert asyncio.run(work(folder.path, "trajectories", 0))
+        paid = len(endpoint.calls)
+    assert paid > asked
     assert sum(1 for _ in folder.rows("trajectories")) == 8
+    calls = list(folder.rows("model_calls"))
+    assert sum(not call["cached"] for call in calls) == paid, (
+        "what an earlier part paid for is still in the books"
+    )
