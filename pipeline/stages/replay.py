@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.config.sandbox import SandboxSection
-from pipeline.records import CodeTask, Event, RunError, Task, Trajectory, World
+from pipeline.records import CodeTask, Event, Failure, RunError, Task, ToolCall, Trajectory, World
 from pipeline.rollout.episode import render_result
 from pipeline.sandbox import Pool
 from pipeline.stages.context import Context
@@ -55,8 +55,12 @@ async def replay_trajectory(data: Path, id: str) -> Replayed:
             )
     if not tasks or not worlds:
         raise RunError(f"The task or world of {id} is not in run {row['run']}.")
+    limits = Context.open(data / "runs" / row["run"]).config.trajectories.limits
     return await replay(
-        trajectory, Task.model_validate_json(tasks[0][0]), World.model_validate_json(worlds[0][0])
+        trajectory,
+        Task.model_validate_json(tasks[0][0]),
+        World.model_validate_json(worlds[0][0]),
+        limits.result_chars,
     )
 
 
@@ -76,12 +80,16 @@ async def replay_on(host: ToolHost, trajectory: Trajectory, task: Task, limit: i
     """The same on a given fresh host, which is closed at the end."""
     faulty = FaultyHost(host, task.faults)
     asked = {call.id: call for event in trajectory.events for call in event.calls}
+    offered = {tool.name for tool in task.agent.toolset.tools}
     compared = 0
     try:
         for event in trajectory.events:
-            if event.role != "tool" or asked[event.call_id].arguments is None:
+            if event.role != "tool":
                 continue
             call = asked[event.call_id]
+            if _refused(event, call, offered):
+                faulty.recount([call.name])
+                continue
             answer = (await faulty.call(call.name, call.arguments or {})).result
             seen = render_result(answer, limit)
             difference = _difference(event, seen, answer.before, answer.after)
@@ -95,6 +103,12 @@ async def replay_on(host: ToolHost, trajectory: Trajectory, task: Task, limit: i
     return Replayed(
         True, compared, f"{trajectory.id}: {compared} calls replayed, all observations and states equal"
     )
+
+
+def _refused(event: Event, call: ToolCall, offered: set[str]) -> bool:
+    """Whether the engine refused a call before it reached the host; it counted for the faults all the same."""
+    too_many = event.error_code == Failure.LIMIT_EXCEEDED and "calls in one turn" in event.content
+    return call.arguments is None or call.name not in offered or too_many
 
 
 def _difference(event: Event, seen: str, before: str, after: str) -> str:
