@@ -16,7 +16,8 @@ class RunConfig(Section):
     workers: int = Field(default=0, ge=0)
     """Processes for shards; 0: one per core."""
     runner: Literal["process", "thread", "ray", "dask"] = "process"
-    """Prefect task runner. Ray and Dask need their extra."""
+    """Prefect task runner; `thread` does one unit after the other in this process. Ray and Dask need their package,
+    and workers with one thread each."""
     max_cost: float | None = Field(default=None, gt=0)
     max_tokens: int | None = Field(default=None, gt=0)
     max_errors: int | None = Field(default=None, ge=0)
