@@ -49,7 +49,9 @@ def runner(context: Context) -> TaskRunner[Any]:
     if run.runner == "process":
         return ProcessPoolTaskRunner(max_workers=workers)
     if run.runner == "thread":
-        return ThreadPoolTaskRunner(max_workers=1)  # worlds are shared within a process, so one unit at a time
+        return ThreadPoolTaskRunner(
+            max_workers=1
+        )  # worlds are shared within a process, so one unit at a time
     package, name = {"ray": ("prefect_ray", "RayTaskRunner"), "dask": ("prefect_dask", "DaskTaskRunner")}[
         run.runner
     ]
