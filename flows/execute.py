@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 from flows.chain import chain, runner
 from pipeline.stages.context import Context
@@ -20,6 +27,7 @@ def execute(folder: RunFolder, watch: Watch) -> str:
     """
     with folder.lock():
         folder.status = "running"
+        _stop_on_signals(folder)
         status = "failed"
         try:
             with watch(folder):
@@ -32,3 +40,37 @@ def execute(folder: RunFolder, watch: Watch) -> str:
             raise
         finally:
             folder.status = status
+
+
+def _stop_on_signals(folder: RunFolder) -> None:
+    """Ctrl-C and a termination end the run at once: every event is committed already, so there is nothing to save.
+    Workers and Prefect's temporary server end with it. The message says how to go on."""
+
+    def stop(number: int, frame: object) -> None:
+        for one in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(one, signal.SIG_IGN)
+        folder.status = "interrupted"
+        for worker in multiprocessing.active_children():
+            worker.kill()
+        for child in _children():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGTERM)
+        print(
+            f"\ntracemill: interrupted; go on with: tracemill resume {folder.name}",
+            file=sys.stderr,
+            flush=True,
+        )
+        os._exit(128 + number)
+
+    if threading.current_thread() is threading.main_thread():
+        for one in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(one, stop)
+
+
+def _children() -> list[int]:
+    """Processes that this one has started (Linux; elsewhere they see the same Ctrl-C)."""
+    found: list[int] = []
+    for task in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found.extend(int(one) for one in task.read_text().split())
+    return found

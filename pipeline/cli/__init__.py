@@ -30,6 +30,9 @@ def main() -> None:
         sys.exit(1)
     except BrokenPipeError:
         sys.exit(0)
+    except OSError as error:
+        print(f"tracemill: {error.strerror or error}: {error.filename or ''}".rstrip(": "), file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt:
         print("tracemill: interrupted; `tracemill resume` goes on where it stopped.", file=sys.stderr)
         sys.exit(130)

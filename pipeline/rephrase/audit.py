@@ -94,7 +94,7 @@ def import_audit(file: Path) -> list[Row]:
     Raises InputError for a row that is broken or has an answer other than accept or reject.
     """
     rows: list[Row] = []
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1):
         if not line.strip():
             continue
         try:

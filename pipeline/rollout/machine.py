@@ -106,6 +106,7 @@ class UserMachine:
         if question and _CONFIRM.search(text) and not _MORE.search(text) and not self._acted:
             self._confirmed = True
             return self._make("confirm")
+        self._closing = self._closing or (question and bool(_MORE.search(text)))
         if self._acted or goal.kind in ("talk", "unserved"):
             return self._next_goal()
         if not question and (_REFUSAL.search(text) or self._sounds_done(text)) and not self._confirmed:

@@ -110,6 +110,8 @@ class Attempts:
         self.worlds = worlds
         self.tally = Tally(self.stage)
         self.paused = 0
+        self._unanswered: list[str] = []
+        """Why episodes ended for want of an answer."""
         self._gate = asyncio.Semaphore(context.config.trajectories.concurrency)
         self._finished = journal.finished()
         self._judges = players.judges()
@@ -128,6 +130,11 @@ class Attempts:
         if errors:
             raise next(
                 (one for one in errors if not isinstance(one, EndpointDown | BudgetExceeded)), errors[0]
+            )
+        if jobs and len(self._unanswered) == len(jobs):
+            raise EndpointDown(
+                f"No attempt of this unit got an answer from its model: {self._unanswered[0]}",
+                way_out="Check the endpoint, then resume the run.",
             )
         return [part for part in done if isinstance(part, dict)]
 
@@ -178,7 +185,10 @@ class Attempts:
             "seconds": seconds,
             "note": episode.note,
         }
-        self.journal.finish(name, json.dumps(summary, ensure_ascii=False))
+        if trajectory.end_reason is EndReason.MODEL_ERROR:
+            self._unanswered.append(episode.note)  # not finished: a resumed run asks again
+        else:
+            self.journal.finish(name, json.dumps(summary, ensure_ascii=False))
         return Finished(trajectory, list(episode.snapshots.values()), seconds, episode.note)
 
     async def cast(self, task: Task, attempt: int, name: str) -> Cast:

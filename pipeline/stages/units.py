@@ -87,6 +87,7 @@ def _settle() -> None:
     writer; and the collector looks less often at the many small records of an episode, none of which form cycles."""
     if multiprocessing.parent_process() is None:
         return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what a Ctrl-C means
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
     if sys.platform == "linux":

@@ -93,14 +93,14 @@ class Result:
             widest = [max(a, min(len(b), 120)) for a, b in zip(widest, cells, strict=True)]
             table.add_row(*cells)
         text = io.StringIO()
-        Console(file=text, width=sum(widest) + 2 * len(widest) + 2, markup=False, highlight=False).print(
-            table
-        )
+        Console(
+            file=text, width=sum(widest) + 2 * len(widest) + 2, markup=False, emoji=False, highlight=False
+        ).print(table)
         out.write("\n".join(line.rstrip() for line in text.getvalue().splitlines()).encode() + b"\n")
 
     def _csv(self, out: BinaryIO) -> None:
         text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
-        writer = csv.writer(text)
+        writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.columns)
         for row in self._batches():
             writer.writerow(["" if value is None else _plain_text(value) for value in row])

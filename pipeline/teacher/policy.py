@@ -378,7 +378,8 @@ class TeacherPolicy:
             if spoiled != text:
                 return self._flawed(spoiled)
         more = self._say.say("more", self._rng) if self.task.agent.verbosity != "brief" else ""
-        return self._turn(f"{text} {more}".strip())
+        gap = "\n" if "\n" in text else " "
+        return self._turn(f"{text}{gap}{more}".strip())
 
     def _refusal(self, call: ReferenceCall, done: _Done) -> str:
         reason = _for_user(done.message)
