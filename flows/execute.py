@@ -8,11 +8,14 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from flows.chain import chain, runner
+from flows.chain import chain, runner  # isort: skip  (sets Prefect's defaults first)
+from prefect.server.api.server import SubprocessASGIServer
+from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
+
 from pipeline.stages.context import Context
 from pipeline.store import RunFolder
 
@@ -30,7 +33,7 @@ def execute(folder: RunFolder, watch: Watch) -> str:
         _stop_on_signals(folder)
         status = "failed"
         try:
-            with watch(folder):
+            with watch(folder), _server():
                 context = Context.open(folder.path)
                 reason = chain.with_options(task_runner=runner(context))(str(folder.path), folder.flow)
             status = "paused" if reason else "finished"
@@ -40,6 +43,22 @@ def execute(folder: RunFolder, watch: Watch) -> str:
             raise
         finally:
             folder.status = status
+
+
+@contextlib.contextmanager
+def _server() -> Iterator[None]:
+    """Prefect's temporary server, one for this process and its workers (each would start its own otherwise); none where
+    the user has named a server."""
+    if get_current_settings().api.url:
+        yield
+        return
+    server = SubprocessASGIServer()
+    server.start()
+    try:
+        with temporary_settings({PREFECT_API_URL: server.api_url}):
+            yield
+    finally:
+        server.stop()
 
 
 def _stop_on_signals(folder: RunFolder) -> None:
