@@ -200,7 +200,9 @@ def test_a_hub_that_breaks_down_in_the_middle_shows_nothing_and_gets_only_the_re
     assert "Run the same command again" in done.stderr
     assert "test" * 8 not in done.stdout + done.stderr
     assert hub.files == {}
-    assert 2 <= len(hub.sent) < 4  # uploads run side by side: one more may be under way when the hub goes down
+    assert (
+        2 <= len(hub.sent) < 4
+    )  # uploads run side by side: one more may be under way when the hub goes down
     hub.down_after = None
     again = _push(dataset, hub, tmp_path / "home")
     assert again.returncode == 0, again.stderr
