@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from flows.chain import chain, runner  # isort: skip  (sets Prefect's defaults first)
+from prefect.context import FlowRunContext
 from prefect.server.api.server import SubprocessASGIServer
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 
@@ -48,8 +49,8 @@ def execute(folder: RunFolder, watch: Watch) -> str:
 @contextlib.contextmanager
 def _server() -> Iterator[None]:
     """Prefect's temporary server, one for this process and its workers (each would start its own otherwise); none where
-    the user has named a server."""
-    if get_current_settings().api.url:
+    the user has named a server, or where another flow runs this one and has one already."""
+    if get_current_settings().api.url or FlowRunContext.get() is not None:
         yield
         return
     server = SubprocessASGIServer()
