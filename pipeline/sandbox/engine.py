@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -28,11 +29,14 @@ from urllib3.exceptions import HTTPError
 from pipeline.records.errors import SandboxError
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 LABEL = "tracemill"
 """Every container of ours carries this label; nothing is ever swept by anything else."""
 START = "Start one with `sh sandboxes/prepare.sh` (as root), or name a running one in DOCKER_HOST."
 CONNECT_SECONDS = 10
+REMOVAL_WAITS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds between two attempts to remove a container."""
 SILENCE_SECONDS = 600
 """An engine that says nothing for so long in the middle of an answer is taken for lost."""
 FAILURES = (
@@ -121,13 +125,24 @@ class Engine:
             await self.live.containers.container(container).start()
 
     async def remove(self, container: str) -> None:
-        """Kills and removes; a container that is gone or going is fine."""
+        """Kills and removes, and returns when the container is gone.
+
+        An engine under load gives up on a kill after ten seconds, or says that a removal is on its way: both are asked
+        again. Raises SandboxError when the container is still there after that.
+        """
         with engine_errors(f"removing {container[:12]}"):
-            try:
+            for wait in REMOVAL_WAITS:
+                try:
+                    await asyncio.to_thread(self.docker.api.remove_container, container, v=True, force=True)
+                except NotFound:
+                    return
+                except APIError as error:
+                    log.info("Container %s is not removed yet: %s", container[:12], reason(error))
+                else:
+                    return
+                await asyncio.sleep(wait)
+            with contextlib.suppress(NotFound):
                 await asyncio.to_thread(self.docker.api.remove_container, container, v=True, force=True)
-            except APIError as error:
-                if error.status_code not in (404, 409):
-                    raise
 
     async def running(self, container: str) -> bool:
         """Whether the container still runs. Raises SandboxError when the engine does not answer."""

@@ -11,6 +11,8 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import requests
+from docker.errors import APIError
 
 from pipeline.config.sandbox import SandboxSection
 from pipeline.records import RunStatus, SandboxError
@@ -205,3 +207,30 @@ async def test_a_dead_host_among_several_is_gone_without(docker_ready: None) -> 
     hosts = ("unix:///nowhere/docker.sock", "unix:///var/run/docker.sock")
     async with Pool(SandboxSection(hosts=hosts, ahead=0)) as pool:
         assert (await grade(pool, TASK, {"double.py": RIGHT})).status is RunStatus.PASSED
+
+
+@pytest.mark.parametrize("status", [409, 500])
+async def test_a_removal_that_the_engine_gave_up_is_asked_for_again(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    """An engine under load answers 500 when a kill takes too long, 409 while a removal is on its way."""
+    labels = box_labels(f"slow-engine-{status}", 60)
+    container = await engine.create(
+        container_config(await find_image(engine, "python"), SandboxSection(), labels),
+        f"slow-engine-{status}-{os.getpid()}",
+    )
+    really, asked = engine.docker.api.remove_container, 0
+
+    def gives_up_twice(name: str, **options: bool) -> None:
+        nonlocal asked
+        asked += 1
+        if asked <= 2:
+            answer = requests.Response()
+            answer.status_code = status
+            raise APIError("tried to kill container, but did not receive an exit event", answer)
+        really(name, **options)
+
+    monkeypatch.setattr(engine.docker.api, "remove_container", gives_up_twice)
+    await engine.remove(container)
+    assert asked == 3
+    assert not await mine(engine, f"slow-engine-{status}")
