@@ -81,6 +81,8 @@ class Failure(StrEnum):
     INVALID_JSON = "INVALID_JSON"
     INVALID_ARGUMENTS = "INVALID_ARGUMENTS"
     TOOL_DEFECT = "TOOL_DEFECT"
+    SIMULATOR_DEFECT = "SIMULATOR_DEFECT"
+    """Whoever plays the tool gave no answer that fits its schema and the state."""
     LIMIT_EXCEEDED = "LIMIT_EXCEEDED"
     CONSTRAINT = "CONSTRAINT"
     TIMEOUT = "TIMEOUT"

@@ -12,7 +12,7 @@ from pipeline.records.documents import Chunk, Document, FidelityReport
 from pipeline.records.rubrics import PolicyCheck, ReplyCheck
 from pipeline.records.tasks import Fact, Goal, Persona, Task
 from pipeline.records.tools import ToolSpec
-from pipeline.records.trajectories import ToolCall, Trajectory, Usage
+from pipeline.records.trajectories import Snapshot, ToolCall, Trajectory, Usage
 from pipeline.records.verdicts import Verdict
 from pipeline.records.worlds import World
 
@@ -82,6 +82,20 @@ class Author(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Scene:
+    """What a simulator is given of the state.
+
+    `shown` is the slice that matters, fit for a model: tables with columns, keys and some rows. `snapshot` is the whole,
+    for players that are programs. `now` is the virtual time, `new_id` the number that the next new row may use.
+    """
+
+    shown: Json
+    snapshot: Snapshot
+    now: str
+    new_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class SimulatedCall:
     """What a simulator answers: a result and the state patch it wants."""
 
@@ -89,13 +103,28 @@ class SimulatedCall:
     error: tuple[str, str] | None = None
     patch: tuple[dict[str, Any], ...] = ()
     """`{"op": "insert|update|delete", "table": …, "key": {…}, "values": {…}}`; the engine validates it."""
+    problem: str = ""
+    """Why there is no usable answer: prose, a refusal, an answer cut off."""
     usage: Usage = field(default_factory=Usage)
 
 
 class Simulator(Protocol):
     """Plays a tool that has no implementation."""
 
-    async def answer(self, tool: ToolSpec, arguments: dict[str, Json], state: Json) -> SimulatedCall: ...
+    name: str
+
+    async def answer(
+        self,
+        tool: ToolSpec,
+        arguments: dict[str, Json],
+        scene: Scene,
+        tried: Sequence[tuple[SimulatedCall, str]] = (),
+    ) -> SimulatedCall:
+        """The answer to one call. `tried`: earlier answers to it with what the engine found wrong.
+
+        Raises ModelError when no answer can be had (owned by infra).
+        """
+        ...
 
 
 class Judge(Protocol):

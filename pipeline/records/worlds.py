@@ -8,6 +8,10 @@ from pipeline.records.base import Json, Record, content_id
 from pipeline.records.tools import Domain, ToolSpec
 
 
+SIMULATED = "simulated"
+"""The archetype of worlds whose tools are played."""
+
+
 class Invariant(Record):
     """A query whose single value is true in every reachable state."""
 
@@ -121,6 +125,12 @@ class World(Record):
     @cached_property
     def tool_by_name(self) -> dict[str, ToolSpec]:
         return {tool.name: tool for tool in self.tools}
+
+    @property
+    def simulated(self) -> bool:
+        """Whether its tools have no implementation and are played by a simulator; programs, where there are any, are
+        then only the teacher's reading of them."""
+        return self.archetype == SIMULATED
 
     @property
     def policy_text(self) -> str:

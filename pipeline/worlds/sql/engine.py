@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -41,7 +41,8 @@ class Runtime:
 @lru_cache(maxsize=512)
 def _runtime(world_id: str, limits: Limits) -> Runtime:
     world = _WORLDS[world_id]
-    tools = {tool.name: compile_tool(tool, world.name) for tool in world.tools}
+    programs = [tool for tool in world.tools if tool.program is not None or not world.simulated]
+    tools = {tool.name: compile_tool(tool, world.name) for tool in programs}
     image = build_image(world, limits)
     prove_tools(tools.values(), image, world, limits)
     edits = {name: Edits.of(table) for name, table in image.tables.items()}
@@ -339,6 +340,42 @@ class SqlWorld:
                     f"World {self.world.name}: initial statement fails: {error}: {statement}"
                 ) from error
             self._book(notes)
+
+    def change(
+        self, edits: Iterable[tuple[str, Sequence[Json]]], prove: Callable[[], str] = lambda: "", ids: int = 0
+    ) -> str:
+        """Runs parameterised statements in one transaction; empty, or why nothing was changed.
+
+        Foreign keys are looked at in the end, so that any order will do. `prove` sees the new state before it is
+        committed and may object. `ids` numbers are taken from the id counter.
+        """
+        self._guard.refill()
+        self._guard.mode = "program"
+        try:
+            with self._guard.as_("engine"):
+                self._execute("begin")
+                self._execute("pragma defer_foreign_keys=on")
+            for sql, values in edits:
+                self._execute(sql, values)
+            objection = prove()
+            if objection:
+                self._rollback()
+                return objection
+            notes = self._take_log()
+            self._execute("commit")
+        except _FAILURES as error:
+            self._rollback()
+            return str(error) or "out of memory"
+        self._book(notes)
+        if ids:
+            self._counter += ids
+            self._ref = ""
+        return ""
+
+    @property
+    def new_id(self) -> int:
+        """The number that the next `:new_id` will be."""
+        return self._counter
 
     # ---- questions about the state ----------------------------------------------------------------------
 
