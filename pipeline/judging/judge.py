@@ -69,7 +69,9 @@ async def judge(
         elif isinstance(check, ReplyCheck | PolicyCheck):
             open_checks.append(check)
     verdicts.extend(
-        state_verdicts([c for c in task.rubric.checks if isinstance(c, StateCheck)], world, final)
+        state_verdicts(
+            [c for c in task.rubric.checks if isinstance(c, StateCheck)], world, final, task.initial
+        )
     )
     failed = any(one.value is Value.FAIL and one.mandatory for one in verdicts)
     if open_checks and not failed:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from pipeline.judging.verdict import verdict
 from pipeline.records import Owner, Snapshot, StateCheck, TaskError, Value, Verdict, World, WorldError
-from pipeline.worlds.sql import SqlWorld
+from pipeline.worlds.sql import RowChange, SqlWorld
 
 Answer = bool | str
 """Whether a query holds; a text says why it cannot be run."""
@@ -20,22 +20,29 @@ _answers: dict[tuple[str, str, str, str], Answer] = {}
 _worlds: dict[str, SqlWorld] = {}
 
 
-def holding(world: World, final: Snapshot, queries: Sequence[str]) -> list[Answer]:
-    """For each query whether its first value is true in a state."""
+def holding(
+    world: World, final: Snapshot, queries: Sequence[str], initial: Sequence[str] = ()
+) -> list[Answer]:
+    """For each query whether its first value is true in a state; `changes` are those since the initial state."""
     state = f"{final.state}{final.rows}" if world.log_tables else final.state
-    place = (world.id, state, final.clock)
+    place = (world.id, f"{state}{list(initial) or ''}", final.clock)
     missing = [sql for sql in dict.fromkeys(queries) if (*place, sql) not in _answers]
     if missing:
         if len(_answers) > _REMEMBERED:
             _answers.clear()
-        for sql, answer in zip(missing, _run(world, final, missing), strict=True):
+        for sql, answer in zip(missing, _run(world, final, missing, initial), strict=True):
             _answers[(*place, sql)] = answer
     return [_answers[(*place, sql)] for sql in queries]
 
 
-def _run(world: World, final: Snapshot, queries: Sequence[str]) -> list[Answer]:
+def _run(world: World, final: Snapshot, queries: Sequence[str], initial: Sequence[str]) -> list[Answer]:
     live = _live(world)
     try:
+        since: Sequence[RowChange] = ()
+        if initial:
+            live.reset()
+            live.apply(initial)
+            since = live.changes()
         live.restore(final)
     except WorldError as error:
         live.reset()
@@ -43,7 +50,7 @@ def _run(world: World, final: Snapshot, queries: Sequence[str]) -> list[Answer]:
             f"The final state of a trajectory does not fit its world {world.name}: {error.what}",
             way_out="Judge it with the tool repository of the run that made it.",
         ) from error
-    live.list_changes()
+    live.list_changes(since)
     if not _plain(queries):
         return _singly(live, queries)
     together = "select " + ", ".join(f"({sql}) as c{number}" for number, sql in enumerate(queries))
@@ -77,13 +84,18 @@ def _live(world: World) -> SqlWorld:
 
 
 def state_verdicts(
-    checks: Sequence[StateCheck], world: World | None, final: Snapshot | None
+    checks: Sequence[StateCheck],
+    world: World | None,
+    final: Snapshot | None,
+    initial: Sequence[str] = (),
 ) -> list[Verdict]:
     """One verdict per check, and one more when an invariant is broken."""
     if world is None or final is None:
         return [_verdict(check, Value.UNSCORED, Owner.TOOL, "this host keeps no state") for check in checks]
     invariants = world.invariants if final.rows else ()
-    answers = holding(world, final, [check.sql for check in checks] + [one.sql for one in invariants])
+    answers = holding(
+        world, final, [check.sql for check in checks] + [one.sql for one in invariants], initial
+    )
     verdicts = [_decided(check, answer) for check, answer in zip(checks, answers, strict=False)]
     for invariant, answer in zip(invariants, answers[len(checks) :], strict=True):
         if answer is not True:

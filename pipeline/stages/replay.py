@@ -73,7 +73,7 @@ async def replay_code(trajectory: Trajectory, task: Task, record: str, limits: S
 
 async def replay(trajectory: Trajectory, task: Task, world: World, limit: int = 20_000) -> Replayed:
     """Makes every call of a trajectory again under the same faults; stops at the first difference."""
-    return await replay_on(SqlHost(world), trajectory, task, limit)
+    return await replay_on(SqlHost(world, task.initial), trajectory, task, limit)
 
 
 async def replay_on(host: ToolHost, trajectory: Trajectory, task: Task, limit: int = 20_000) -> Replayed:

@@ -107,7 +107,7 @@ def _attempt(world: World) -> Attempt:
     limits = LimitsConfig(turns=40, calls=60)
 
     async def attempt(task: Task, policy: Policy, number: int) -> Outcome:
-        host = SqlHost(world)
+        host = SqlHost(world, task.initial)
         try:
             user = TeacherUser(task, world, f"gate/{task.id}/{number}")
             trajectory = await Episode(task, number, 0, policy, user, host, limits).run()

@@ -195,7 +195,7 @@ class Attempts:
         """The players and a fresh host for one attempt."""
         world, players = self.worlds[task.world], self.players
         return Cast(
-            host=SqlHost(world),
+            host=SqlHost(world, task.initial),
             policy=players.policy(task, world, name, attempt),
             user=players.user(task, world, name, attempt),
             versions=players.versions(world, __version__),

@@ -244,3 +244,17 @@ def test_prompts_name_the_records_that_they_ask_for() -> None:
     assert shipped().get("judge/criteria").output == JudgeAnswer.__name__
     assert shipped().get("checker/compare").output == CheckerAnswer.__name__
     assert "$ref" not in json.dumps(schema_of(JudgeAnswer))
+
+
+async def test_an_agent_asked_again_gives_another_sample(serve: Serve, cache_dir: Path) -> None:
+    """The same turn asked for twice is two requests; a turn later both counts begin anew."""
+    endpoint = serve(lambda received: text("" if received.number == 0 else f"answer {received.number}"))
+    async with Models(config_for(endpoint), cache_dir=cache_dir) as models:
+        policy = ModelPolicy(Seat(models, "m", "policy", seed=3))
+        begun = [Message(role="user", content="hello")]
+        assert (await policy.act(begun, [LOOK])).content == ""
+        assert (await policy.act(begun, [LOOK])).content == "answer 1"
+        later = [*begun, Message(role="assistant", content="answer 1"), Message(role="user", content="go on")]
+        assert (await policy.act(later, [LOOK])).content == "answer 2"
+    assert [received.body["seed"] for received in endpoint.calls] == [3, 4, 3]
+    assert sum(row.tokens_out for row in models.ledger.rows) == 15

@@ -125,7 +125,7 @@ async def play(
 ) -> Played:
     """Plays and judges one episode; the teacher plays whoever is not given."""
     task = task or tasks()[0]
-    host = SqlHost(world())
+    host = SqlHost(world(), task.initial)
     try:
         episode = Episode(
             task=task,

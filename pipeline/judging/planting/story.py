@@ -109,7 +109,7 @@ class Story:
     ) -> Told:
         """Runs a script in a fresh copy of the world. `label` marks a flawed telling; `faults` are other ones."""
         task = self.task if faults is None else self.task.replace(faults=tuple(faults))
-        teller = _Teller(self, FaultyHost(SqlHost(self.world), task.faults))
+        teller = _Teller(self, FaultyHost(SqlHost(self.world, task.initial), task.faults))
         try:
             for event in script:
                 await teller.take(event)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pipeline.records import Json, Snapshot, World
+from collections.abc import Sequence
+
+from pipeline.records import Json, Snapshot, World, WorldError
 from pipeline.worlds.host import Ability, CallResult
 from pipeline.worlds.sql.engine import SqlWorld
 
@@ -28,16 +30,25 @@ def _keep(live: SqlWorld) -> None:
 
 
 class SqlHost:
-    """One episode's copy of a world. Copies go back to a pool of this process when closed."""
+    """One episode's copy of a world. Copies go back to a pool of this process when closed.
+
+    `initial` are a task's statements that turn the seed into the state it begins in; WorldError when one fails.
+    """
 
     ability: Ability = "exact"
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, initial: Sequence[str] = ()) -> None:
         idle = _POOL.get(world.id)
         self.live = idle.pop() if idle else SqlWorld(world)
         self.live.reset()
         self.tools = self.live.tools
         self._open = True
+        if initial:
+            try:
+                self.live.apply(initial)
+            except WorldError:
+                _keep(self.live)
+                raise
 
     async def call(self, name: str, arguments: dict[str, Json]) -> CallResult:
         return self.live.call(name, arguments)
