@@ -45,6 +45,7 @@ from pipeline.records import (
     World,
     trajectory_id,
 )
+from pipeline.report.stats import collect, text
 from pipeline.store import Catalog, RunFolder, funnel_row, gather, task_row, trajectory_rows, world_row
 from pipeline.store.export import FORMATS
 from pipeline.store.export.candidates import attempts
@@ -103,6 +104,7 @@ def _task(world: World, number: int) -> Task:
 
 def _trajectory(task: Task, attempt: int, draw: random.Random) -> Trajectory:
     events = [Event(index=0, turn=0, role="system", content=task.agent.system_prompt)]
+    state = f"snap_{draw.getrandbits(64):016x}"
     for turn in range(2 if draw.random() < 0.6 else 4):
         events.append(Event(index=len(events), turn=turn, role="user", content=_text(draw, 20)))
         for position in range(2):
@@ -111,6 +113,7 @@ def _trajectory(task: Task, attempt: int, draw: random.Random) -> Trajectory:
             call = ToolCall(id=f"c{position}", name=tool.name, raw=json.dumps(arguments), arguments=arguments)
             events.append(Event(index=len(events), turn=turn, role="assistant", calls=(call,), loss=True))
             result = json.dumps({f"column_{i}": _text(draw, 3) for i in range(8)})
+            before, state = state, state if draw.random() < 0.5 else f"snap_{draw.getrandbits(64):016x}"
             events.append(
                 Event(
                     index=len(events),
@@ -120,6 +123,8 @@ def _trajectory(task: Task, attempt: int, draw: random.Random) -> Trajectory:
                     call_id=call.id,
                     name=tool.name,
                     ok=True,
+                    before=before,
+                    after=state,
                 )
             )
         events.append(
@@ -233,18 +238,10 @@ def exported(run: RunFolder, folder: Path) -> None:
 
 
 def queried(run: RunFolder) -> None:
-    """Queries of the kind that statistics ask, and the catalog made anew."""
-    catalog = Catalog(run.data_dir)
-    print(f"catalog rebuilt in {timed(catalog.rebuild):.2f} s (aim 5)")
-    figures = (
-        "select stage, entered, kept, rejected, failed, pending from funnel",
-        "select difficulty, avg(passed::int), count(*) from trajectories group by all",
-        "select world, end_reason, count(*), sum(tokens), sum(cost) from trajectories group by all",
-        "select name, count(*), avg(ok::int) from calls group by all order by 2 desc limit 20",
-        'select "check", value, owner, count(*) from verdicts group by all',
-    )
-    spent = timed(lambda: [catalog.query(sql).rows() for sql in figures])
-    print(f"five figures over all trajectories: {spent:.2f} s (aim of `stats`: 2)")
+    """What `tracemill stats` asks, and the catalog made anew."""
+    print(f"catalog rebuilt in {timed(Catalog(run.data_dir).rebuild):.2f} s (aim 5)")
+    spent = timed(lambda: text(collect(run.data_dir, None)))
+    print(f"stats over all trajectories: {spent:.2f} s (aim 2)")
 
 
 def journaled(folder: Path) -> None:

@@ -15,7 +15,7 @@ from pipeline.config import Config, parse_config
 from pipeline.config.models import CacheConfig
 from pipeline.models import Budget, ModelCall, Models, Totals
 from pipeline.models.ledger import sum_tokens
-from pipeline.store import Journal, Row, RunFolder, failure_row, funnel_row
+from pipeline.store import Journal, Row, RunFolder, failure_row, funnel_row, model_call_row
 from pipeline.store.files import write_atomically
 
 LIMITS = "limits.yaml"
@@ -144,21 +144,4 @@ class Tally:
 
 def call_rows(calls: Iterable[ModelCall]) -> list[Row]:
     """Ledger rows as rows of the table `model_calls`."""
-    return [
-        {
-            "stage": call.stage,
-            "role": call.role,
-            "purpose": call.purpose,
-            "model": call.model,
-            "prompt": call.prompt,
-            "tokens_in": call.tokens_in,
-            "tokens_out": call.tokens_out,
-            "cost": call.cost,
-            "cached": call.cached,
-            "outcome": str(call.outcome),
-            "attempts": call.attempts,
-            "seconds": call.latency,
-            "error": call.error or None,
-        }
-        for call in calls
-    ]
+    return [model_call_row(call) for call in calls]

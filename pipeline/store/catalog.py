@@ -101,13 +101,7 @@ class Catalog:
             self._lay_empty()
             self._left_out = others
             self._made = set()
-            self._database = duckdb.connect(
-                config={
-                    "autoinstall_known_extensions": False,
-                    "autoload_known_extensions": True,
-                    "TimeZone": "UTC",
-                }
-            )
+            self._database = self._closed_database()
         views = self.views()
         wanted = _words(sql) & views.keys() or set(views)
         for name in reversed(
@@ -121,11 +115,20 @@ class Catalog:
                 self._made.add(name)
         return self._database.cursor()
 
+    def _closed_database(self) -> duckdb.DuckDBPyConnection:
+        """An empty database that reads files below the runs and exports alone, loads nothing, and stays so."""
+        database = duckdb.connect(config={"autoinstall_known_extensions": False, "TimeZone": "UTC"})
+        places = ", ".join(f"'{_quoted(self.data_dir / name)}/'" for name in ("runs", "exports"))
+        database.execute(f"set allowed_directories = [{places}]")
+        database.execute("set enable_external_access = false")
+        database.execute("set lock_configuration = true")
+        return database
+
     def query(self, sql: str) -> Result:
         """The result of one reading statement.
 
-        Raises InputError for a statement that writes, for several statements and for an error in the SQL, and
-        RunError for a damaged shard.
+        Raises InputError for a statement that writes, for several statements, for a file outside the data folder and
+        for an error in the SQL, and RunError for a damaged shard.
         """
         with told_of_sql():
             connection = self.connect(sql)

@@ -7,6 +7,7 @@ import datetime
 import decimal
 import io
 import json
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Literal
@@ -38,6 +39,11 @@ def told_of_sql() -> Iterator[None]:
                 f"A shard cannot be read: {error}",
                 way_out="Delete its folder and run `tracemill resume` on its run: that unit is made again.",
             ) from error
+        if isinstance(error, duckdb.PermissionException):
+            raise InputError(
+                f"The query reaches outside the runs: {str(error).splitlines()[0]}",
+                way_out="Only the views, and files below runs/ and exports/ of the data folder, can be read here.",
+            ) from error
         raise InputError(f"The query failed: {error}") from error
 
 
@@ -47,7 +53,9 @@ class Result:
     def __init__(self, connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         self._connection = connection
         self._sql = sql
-        self.columns: list[str] = list(connection.sql(sql).columns)
+        self._fresh = True
+        connection.execute(sql)
+        self.columns: list[str] = [column[0] for column in connection.description or ()]
 
     def rows(self) -> list[tuple[Any, ...]]:
         """All rows as Python tuples."""
@@ -75,9 +83,16 @@ class Result:
         self.write(format, out)
         return out.getvalue().decode()
 
+    def _executed(self) -> duckdb.DuckDBPyConnection:
+        """The connection with the rows before it; asked for a second time, the query is executed again."""
+        if not self._fresh:
+            self._connection.execute(self._sql)
+        self._fresh = False
+        return self._connection
+
     def _batches(self) -> Iterator[tuple[Any, ...]]:
         with told_of_sql():
-            self._connection.execute(self._sql)
+            self._executed()
         while True:
             with told_of_sql():
                 rows = self._connection.fetchmany(_BATCH)
@@ -115,7 +130,13 @@ class Result:
         out.write(b"[]\n" if separator == b"[\n" else b"\n]\n")
 
     def _parquet(self, out: BinaryIO) -> None:
-        with told_of_sql(), self._connection.sql(self._sql).to_arrow_reader(_BATCH) as reader:
+        with told_of_sql(), warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # of a copy of the rows: cheaper than the query once more
+            reader = self._executed().to_arrow_reader(_BATCH)
+        assert reader is not None
+        with told_of_sql(), reader:
             with pq.ParquetWriter(pa.PythonFile(out, mode="w"), reader.schema, compression="zstd") as writer:
                 for batch in reader:
                     writer.write_batch(batch)

@@ -154,6 +154,7 @@ def event_of(row: Row) -> Event:
             "fault": json.loads(row["fault"]) if row["fault"] else None,
             "usage": usage,
             "logprobs": json.loads(row["logprobs"]),
+            "lookups": json.loads(row["lookups"]),
         }
     )
 
@@ -303,6 +304,7 @@ def snapshot_row(snapshot: Snapshot) -> Row:
         "clock": snapshot.clock,
         "counter": snapshot.counter,
         "rows": canonical_json(snapshot.rows),
+        "parts": canonical_json([part.model_dump(mode="json") for part in snapshot.parts]),
     }
 
 
@@ -315,4 +317,5 @@ def snapshot_of(row: Row) -> Snapshot:
         clock=row["clock"],
         counter=row["counter"],
         rows=tuple(json.loads(row["rows"])),
+        parts=tuple(Snapshot.model_validate(part) for part in json.loads(row["parts"])),
     )

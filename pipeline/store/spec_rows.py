@@ -14,6 +14,7 @@ from pipeline.records import (
     CodeTask,
     Domain,
     Persona,
+    Record,
     Task,
     TestReport,
     ToolSpec,
@@ -201,25 +202,11 @@ def code_report_row(
     }
 
 
-def model_call_row(request: Any, answer: Any, seconds: float) -> Row:
-    """One request (ChatRequest) and its answer (ChatAnswer); `seconds` from asking to having it."""
-    return {
-        "stage": request.stage,
-        "role": request.role,
-        "purpose": request.purpose,
-        "model": request.model,
-        "endpoint_model": answer.model,
-        "prompt": request.prompt,
-        "tokens_in": answer.usage.tokens_in,
-        "tokens_out": answer.usage.tokens_out,
-        "cost": answer.usage.cost,
-        "cached": answer.cached,
-        "outcome": str(answer.outcome),
-        "finish_reason": answer.finish_reason,
-        "attempts": answer.attempts,
-        "seconds": seconds,
-        "error": answer.error or None,
-    }
+def model_call_row(call: Record) -> Row:
+    """A row of the ledger (`pipeline.models.ModelCall`): its fields are the columns, `latency` is called `seconds`."""
+    row: Row = call.model_dump(mode="json")
+    row["seconds"] = row.pop("latency")
+    return {**row, "error": row["error"] or None}
 
 
 def failure_row(

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raised when a column is added, removed or retyped; a run folder of another version is refused."""
 
 Row = dict[str, Any]
@@ -119,13 +119,14 @@ _ALL = (
         "Committed steps in order, every field of an Event.",
         "trajectory:text index:int turn:int role:text content:text reasoning:text calls:json call_id:text"
         " name:text ok:bool error_code:text fault:json before:text after:text loss:bool tokens_in:int"
-        " tokens_out:int cost:real logprobs:json note:text",
+        " tokens_out:int cost:real logprobs:json lookups:json note:text",
         "trajectory index",
     ),
     _table(
         "snapshots",
-        "States of environments, content-addressed: the rows that differ from the world's seed.",
-        "ref:text state:text world_id:text clock:text counter:int rows:json",
+        "States of environments, content-addressed: the rows that differ from the world's seed; `parts` are the states of"
+        " further worlds of the episode.",
+        "ref:text state:text world_id:text clock:text counter:int rows:json parts:json",
         "ref",
         shared=True,
     ),
@@ -234,9 +235,10 @@ _ALL = (
     ),
     _table(
         "model_calls",
-        "Requests to models.",
-        "stage:text role:text purpose:text model:text endpoint_model:text prompt:text tokens_in:int tokens_out:int"
-        " cost:real cached:bool outcome:text finish_reason:text attempts:int seconds:real error:text",
+        "Requests to models. `tokens_cached` are those of `tokens_in` that the endpoint had in its own cache; `seconds` is"
+        " the last try, `waited` all before it.",
+        "stage:text role:text purpose:text model:text prompt:text tokens_in:int tokens_out:int tokens_cached:int"
+        " cost:real cached:bool outcome:text attempts:int seconds:real waited:real error:text",
         clock=True,
     ),
     _table(

@@ -51,7 +51,7 @@ VIEWS = {
     "documents": "run",
     "rewrites": "run document chunk style verdict",
     "findings": "run",
-    "model_calls": "run role model tokens_in tokens_out cost cached outcome",
+    "model_calls": "run role model tokens_in tokens_out tokens_cached cost cached outcome",
     "failures": "run stage kind message",
     "funnel": "run stage entered kept rejected failed pending",
 }
@@ -217,9 +217,14 @@ def test_the_types_of_every_shard_are_the_declared_ones(filled: RunFolder) -> No
         "copy (pivot (select 1 as a) on a using count(*)) to 'x.csv'",
         "create table x as pivot (select 1 as a) on a using count(*)",
         "call pragma_version()",
+        "select * from read_csv('/etc/passwd')",
+        "select * from glob('/etc/*')",
+        "select * from read_text('../../../../../../etc/hostname')",
+        "set enable_external_access = true",
+        "reset lock_configuration",
     ],
 )
-def test_a_statement_that_writes_is_refused(
+def test_a_statement_that_writes_or_reaches_outside_is_refused(
     filled: RunFolder, sql: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(filled.path)
