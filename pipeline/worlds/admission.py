@@ -10,10 +10,11 @@ from typing import Any
 import jsonschema_rs
 
 from pipeline.records import Json, ToolSpec, Witness, World, WorldError
+from pipeline.worlds.ignored import Made, ignored_arguments
 from pipeline.worlds.language import language_problems
 from pipeline.worlds.sql import SqlWorld
 
-CHECKS = ("build", "invariant", "read_only", "witness", "output", "policy", "ids", "language")
+CHECKS = ("build", "invariant", "read_only", "witness", "output", "ignored", "policy", "ids", "language")
 """What admission checks, in this order."""
 ROWS_PER_WITNESS = 25
 """How many rows of a witness query are executed."""
@@ -123,6 +124,7 @@ def _check_tool(live: SqlWorld, tool: ToolSpec, report: Admission, limit: int) -
     if tool.annotations.read_only and any(step.kind == "do" for step in tool.program.steps):
         yield Problem("read_only", tool.name, "it is marked read-only but has a `do` step")
     proven: Counter[str | None] = Counter()
+    made: list[list[Made]] = []
     output = None if tool.output_schema is None else jsonschema_rs.validator_for(tool.output_schema)
     for witness in tool.program.witnesses:
         live.reset()
@@ -131,6 +133,7 @@ def _check_tool(live: SqlWorld, tool: ToolSpec, report: Admission, limit: int) -
         except WorldError as error:
             yield Problem("witness", tool.name, error.what)
             continue
+        made.append([(witness.before, fitted(tool, row)) for row in rows])
         for row in rows:
             proven[witness.error] += 1
             report.calls += 1
@@ -144,6 +147,8 @@ def _check_tool(live: SqlWorld, tool: ToolSpec, report: Admission, limit: int) -
     for declared in tool.errors:
         if not proven[declared.code]:
             yield Problem("witness", tool.name, f"no `try` row provokes {declared.code}")
+    for name in ignored_arguments(live, tool, made):
+        yield Problem("ignored", tool.name, f"no call shows that {name} makes a difference")
 
 
 def _run_witness(

@@ -84,6 +84,9 @@ def _world(key: str, value: Any) -> Any:
         (_world("policy", [{"rule": "Be nice.", "enforced_by": "consent:start_hire.accept_fee"}]), "policy", "does not exist"),
         (_set("list_hires", "program", [{"returns_many": "select model, starts from hires join bikes using(bike_id) where member_id=:member_id"}]),
          "ids", "no other read-only tool returns hire_id"),
+        (_set("list_hires", "program", [{"returns_many": "select hire_id, model from hires join bikes using(bike_id) where member_id=:member_id or :member_id is not null"}]),
+         "ignored", "member_id makes a difference"),
+        (_set("find_member", "arguments", {"phone": {"type": "string"}, "color": {"type": "string", "default": "red"}}), "ignored", "color"),
     ],
 )  # fmt: skip
 def test_reasons_against_a_world(change: Any, check: str, says: str) -> None:
