@@ -90,7 +90,32 @@ def bare(world: World) -> tuple[float, float]:
 
 
 def programs(world: World) -> tuple[float, float]:
-    """Seconds for the two programs alone, arguments already bound."""
+    """Seconds for the two programs alone, arguments already bound: transaction, statements, triggers, coerced result,
+    commit; not yet the hash, the difference and the references of the state."""
+    live = SqlWorld(world)
+    look, count = live.runtime.tools["look"], live.runtime.tools["count"]
+    reads = [look.bind({"item": f"I{n % 500 + 1:03d}"}, live.clock, 1) for n in range(CALLS)]
+    writes = [count.bind({"item": f"I{n % 500 + 1:03d}", "amount": n}, live.clock, 1) for n in range(CALLS)]
+
+    def read() -> None:
+        for bound in reads:
+            live._guard.refill()
+            live._steps(look, bound)
+            live._result(look, live._execute(look.result, bound))
+
+    def write() -> None:
+        for bound in writes:
+            live._guard.refill()
+            live._execute("begin")
+            live._steps(count, bound)
+            live._result(count, live._execute(count.result, bound))
+            live._execute("commit")
+
+    return best(read, CALLS), best(write, CALLS)
+
+
+def booked(world: World) -> tuple[float, float]:
+    """Seconds for the same with the state's hash, difference and references."""
     live = SqlWorld(world)
     look, count = live.runtime.tools["look"], live.runtime.tools["count"]
     reads = [look.bind({"item": f"I{n % 500 + 1:03d}"}, live.clock, 1) for n in range(CALLS)]
@@ -219,6 +244,7 @@ def main() -> None:
 
     line("bare sqlite3, two statements", bare_look, bare_count, "")
     line("bare program", *programs(world), "[100,000]")
+    line("program with hash and difference", *booked(world), "")
     line("call, validated and coerced", *calls(world), "")
     line("call as an episode makes it", *episode_calls(world), "[25,000]")
     restore, reset, copy = states(world)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-from pipeline.records import Call, Failure, Json, Snapshot, ToolSpec, World, WorldError
+from pipeline.records import Call, DeclaredError, Failure, Json, Snapshot, ToolSpec, World, WorldError
 from pipeline.worlds.host import Ability, CallResult
 from pipeline.worlds.sql.guard import Limits, check_statement
 from pipeline.worlds.sql.image import Image, build_image, open_image
-from pipeline.worlds.sql.ledger import Key, Ledger, Note, RowChange, changed_columns, check_notes, same
+from pipeline.worlds.sql.ledger import NOTHING, Entry, Key, Ledger, Note, RowChange, changed_columns, same
 from pipeline.worlds.sql.program import Compiled, compile_tool, prove_tools
 from pipeline.worlds.sql.schema import LOG_TABLE, Edits, Row
 
@@ -21,7 +21,6 @@ FIRST_ID = 9001
 _UNDOABLE = 400
 """So many changed rows are put back one by one; more are put back by loading the seed anew, after which every
 statement has to be prepared again."""
-_BATCH = 500
 _LOGGED = 256 * 1024
 """Characters in the log after which it is emptied; until then it is read on from where it was read before."""
 _READ_LOG = f"select * from {LOG_TABLE} where rowid > ?"
@@ -91,7 +90,7 @@ class SqlWorld:
         self._guard.mode = "program"
         self._ledger.clear()
         self._read = self._logged = 0
-        self._taken = (0, False)
+        self._clears = False
         self._total = self._connection.total_changes
         self._begin_anew()
 
@@ -132,17 +131,13 @@ class SqlWorld:
 
     def snapshot(self) -> Snapshot:
         """The state as the difference to the seed."""
-        rows = tuple(
-            [table, key, None if new is None else list(new)]
-            for (table, key), (_, new) in sorted(self._ledger.rows.items())
-        )
         return Snapshot(
             ref=self.ref,
             state=self.state,
             world=self.world.id,
             clock=self.clock,
             counter=self._counter,
-            rows=rows,
+            rows=self._ledger.lines(),
         )
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -183,12 +178,12 @@ class SqlWorld:
                 for key in reversed(order):
                     if targets[key] is None:
                         self._drop(key)
-                notes = self._take_log()
+                entry = self._take_log()
                 self._execute("commit")
-        except (sqlite3.Error, MemoryError, _TooMuch):
+        except (sqlite3.Error, MemoryError, OverflowError):
             self._rollback()
             return False
-        self._book(notes)
+        self._book(entry)
         rows = self._ledger.rows
         return len(rows) == len(wanted) and all(
             key in rows and same(rows[key][1], row) for key, row in wanted.items()
@@ -217,50 +212,39 @@ class SqlWorld:
             for key, row in wanted.items():
                 if row is not None:
                     self._insert(key[0], row)
-            notes = self._take_log()
+            entry = self._take_log()
             self._execute("commit")
             self._execute("pragma foreign_keys=on")
-        self._book(notes)
+        self._book(entry)
 
     def changes(self) -> list[RowChange]:
         """All rows that differ from the seed, in order of table and key."""
         return self._ledger.changes()
 
-    def _take_log(self) -> list[Note]:
-        """What the triggers noted in this transaction.
-
-        Raises _TooMuch when the episode has written more than it may, and what `check_notes` raises.
-        """
+    def _take_log(self) -> Entry:
+        """What the triggers noted in this transaction. Raises what `Ledger.read` raises."""
         if self._connection.total_changes == self._total:
-            return []
-        notes: list[Note] = []
-        size, most = 0, self.runtime.limits.growth_bytes
+            return NOTHING
+        room = self.runtime.limits.growth_bytes - self._grown
         mode, self._guard.mode = self._guard.mode, "engine"
         try:
-            cursor = self._execute(_READ_LOG, (self._read,))
-            while batch := cursor.fetchmany(_BATCH):
-                size += check_notes(batch, self.runtime.image.tables)
-                if self._grown + size > most:
-                    raise _TooMuch(f"the episode has written more than {most} bytes")
-                notes.extend(batch)
-            clear = self._logged + size > _LOGGED
-            if clear:
+            entry = self._ledger.read(self._execute(_READ_LOG, (self._read,)), room)
+            self._clears = self._logged + entry.size > _LOGGED
+            if self._clears:
                 self._execute(f"delete from {LOG_TABLE}")
         finally:
             self._guard.mode = mode
-        self._taken = (size, clear)
-        return notes
+        return entry
 
-    def _book(self, notes: Sequence[Note]) -> None:
+    def _book(self, entry: Entry) -> None:
         """Brings hash and difference up to date after a commit."""
         self._total = self._connection.total_changes
-        if notes:
-            self._ledger.book(notes)
+        if entry.read:
+            self._ledger.book(entry)
             self._ref = ""
-            size, cleared = self._taken
-            self._grown += size
-            self._logged = 0 if cleared else self._logged + size
-            self._read = 0 if cleared else self._read + len(notes)
+            self._grown += entry.size
+            self._logged = 0 if self._clears else self._logged + entry.size
+            self._read = 0 if self._clears else self._read + entry.read
 
     # ---- calls ------------------------------------------------------------------------------------------
 
@@ -285,27 +269,33 @@ class SqlWorld:
         try:
             if tool.writes:
                 execute("begin")
-            for kind, sql, error in tool.steps:
-                cursor = execute(sql, bound)
-                if kind == "require":
-                    row = cursor.fetchone()
-                    if row is None or not row[0]:
-                        assert error is not None
-                        self._rollback()
-                        return CallResult(False, None, (error.code, error.message), before, before)
+            refused = self._steps(tool, bound)
+            if refused is not None:
+                self._rollback()
+                return CallResult(False, None, (refused.code, refused.message), before, before)
             value = self._result(tool, execute(tool.result, bound))
             if not tool.writes:
                 return CallResult(True, value, None, before, before)
-            notes = self._take_log()
+            entry = self._take_log()
             execute("commit")
         except _FAILURES as error:
             self._rollback()
             return _refusal(*_classify(error), before)
-        self._book(notes)
-        if notes and tool.uses_new_id:
+        self._book(entry)
+        if entry.read and tool.uses_new_id:
             self._counter += 1
             self._ref = ""
         return CallResult(True, value, None, before, self.ref)
+
+    def _steps(self, tool: Compiled, bound: dict[str, Json]) -> DeclaredError | None:
+        """Runs what comes before the result; the error of a requirement that does not hold."""
+        for kind, sql, error in tool.steps:
+            cursor = self._execute(sql, bound)
+            if kind == "require":
+                row = cursor.fetchone()
+                if row is None or not row[0]:
+                    return error
+        return None
 
     def _result(self, tool: Compiled, cursor: sqlite3.Cursor) -> Json:
         limit = self.runtime.limits.rows
@@ -332,14 +322,14 @@ class SqlWorld:
             try:
                 self._execute("begin")
                 self._execute(statement, {"now": self.clock})
-                notes = self._take_log()
+                entry = self._take_log()
                 self._execute("commit")
             except _FAILURES as error:
                 self._rollback()
                 raise WorldError(
                     f"World {self.world.name}: initial statement fails: {error}: {statement}"
                 ) from error
-            self._book(notes)
+            self._book(entry)
 
     def change(
         self, edits: Iterable[tuple[str, Sequence[Json]]], prove: Callable[[], str] = lambda: "", ids: int = 0
@@ -361,12 +351,12 @@ class SqlWorld:
             if objection:
                 self._rollback()
                 return objection
-            notes = self._take_log()
+            entry = self._take_log()
             self._execute("commit")
         except _FAILURES as error:
             self._rollback()
             return str(error) or "out of memory"
-        self._book(notes)
+        self._book(entry)
         if ids:
             self._counter += ids
             self._ref = ""
@@ -394,6 +384,11 @@ class SqlWorld:
                 return [dict(zip(names, row, strict=True)) for row in cursor.fetchmany(limit)]
         except _FAILURES as error:
             raise WorldError(f"World {self.world.name}: the query fails: {error}: {sql}") from error
+
+    def rows_of(self, sql: str, values: Sequence[Json] = ()) -> list[Row]:
+        """Rows of a query that the engine itself has written, with `?` for each value."""
+        with self._guard.call("read"):
+            return list(self._execute(f"/* engine */ {sql}", values).fetchall())
 
     def holds(self, sql: str) -> bool:
         """Whether the first value of a query is true."""

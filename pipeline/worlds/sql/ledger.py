@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -27,42 +28,87 @@ class RowChange:
     new: Row | None
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a transaction did, not yet booked: (key, row that went, row that came), and what it adds up to.
+
+    `size`: characters of the rows that came, and eight more for each value; `state`: what the state hash gains;
+    `read`: rows of the log.
+    """
+
+    rows: list[tuple[Key, Row | None, Row | None]]
+    size: int
+    state: int
+    read: int
+
+
+NOTHING = Entry([], 0, 0, 0)
+
+
 class Ledger:
     """The difference between a live world and its seed."""
 
     def __init__(self, image: Image) -> None:
         self._image = image
-        self.rows: dict[Key, tuple[Row | None, Row | None]] = {}
-        self.state = image.state
+        self._shapes = {
+            name: (2 + len(table.columns), 2 + len(table.columns) + bool(table.rowid), table)
+            for name, table in image.tables.items()
+        }
+        """By table: where its columns end in a row of the log, where its stored values end."""
+        self.clear()
 
     def clear(self) -> None:
-        self.rows = {}
+        self.rows: dict[Key, tuple[Row | None, Row | None]] = {}
         self.state = self._image.state
+        self._order: list[Key] = []
+        self._lines: dict[Key, Json] = {}
 
-    def book(self, notes: Iterable[Note]) -> None:
-        """Takes in what a committed transaction has done."""
-        tables = self._image.tables
+    def read(self, notes: Iterable[Note], room: int) -> Entry:
+        """What a transaction that is not committed yet would change.
+
+        Raises OverflowError when it is larger than `room`, ValueError for values that JSON does not know,
+        sqlite3.IntegrityError for a key that identifies nothing.
+        """
+        rows: list[tuple[Key, Row | None, Row | None]] = []
+        size = state = count = 0
         for note in notes:
+            count += 1
             name, kind = note[0], note[1]
-            table = tables[name]
-            size = len(table.columns)
-            row = tuple(note[2 : 3 + size]) if table.rowid else tuple(note[2 : 2 + size])
+            columns, end, table = self._shapes[name]
+            row = tuple(note[2:end])
             key = (name, table.key_of(row))
-            if kind == CAME:
-                self._note(key, None, row)
-            else:
-                self._note(key, row, None)
             if table.counted:
-                self.state += kind * row_hash(name, row[:size])
-        self.state %= MODULUS
+                state += kind * row_hash(name, row if end == columns else row[:-1])
+            if kind == CAME:
+                size += _weigh(row, table)
+                if size > room:
+                    raise OverflowError("the episode has written more than it may")
+                if rows and rows[-1][0] == key and rows[-1][2] is None:
+                    rows[-1] = (key, rows[-1][1], row)
+                else:
+                    rows.append((key, None, row))
+            else:
+                rows.append((key, row, None))
+        return Entry(rows, size, state, count)
 
-    def _note(self, key: Key, old: Row | None, new: Row | None) -> None:
-        """One row went (`old`) or came (`new`)."""
-        first, _ = self.rows.get(key, (old, None))
-        if same(first, new):
-            self.rows.pop(key, None)
-        else:
-            self.rows[key] = (first, new)
+    def book(self, entry: Entry) -> None:
+        """Takes in what a committed transaction has done."""
+        changed = self.rows
+        for key, old, new in entry.rows:
+            known = key in changed
+            first = changed[key][0] if known else old
+            if not same(first, new):
+                changed[key] = (first, new)
+                self._lines[key] = [*key, None if new is None else list(new)]
+                if not known:
+                    insort(self._order, key)
+            elif known:
+                del changed[key], self._lines[key], self._order[bisect_left(self._order, key)]
+        self.state = (self.state + entry.state) % MODULUS
+
+    def lines(self) -> tuple[Json, ...]:
+        """`[table, key, row or null]` for each row that differs from the seed, in order. Not to be changed."""
+        return tuple(map(self._lines.__getitem__, self._order))
 
     def changes(self) -> list[RowChange]:
         """All rows that differ from the seed, in order of table and key."""
@@ -74,25 +120,17 @@ def same(one: Row | None, other: Row | None) -> bool:
     return one == other and (one is None or other is None or list(map(type, one)) == list(map(type, other)))
 
 
-def check_notes(notes: Iterable[Note], tables: Mapping[str, Table]) -> int:
-    """The size of the rows that came: their characters, and eight more for each value.
-
-    Raises ValueError for values that JSON does not know, sqlite3.IntegrityError for a key that identifies nothing.
-    """
-    size = 0
-    for note in notes:
-        if note[1] != CAME:
-            continue
-        size += 8 * len(note)
-        for value in note:
-            kind = type(value)
-            if kind is str:
-                size += len(value)
-            elif kind is bytes or (kind is float and not isfinite(value)):
-                raise ValueError(f"a blob or an infinite number in table {note[0]}")
-        for index in tables[note[0]].key:
-            if note[2 + index] is None:
-                raise sqlite3.IntegrityError(f"NULL in a primary key: {note[0]}")
+def _weigh(row: Row, table: Table) -> int:
+    size = 8 * len(row)
+    for value in row:
+        kind = type(value)
+        if kind is str:
+            size += len(value)
+        elif kind is bytes or (kind is float and not isfinite(value)):
+            raise ValueError(f"a blob or an infinite number in table {table.name}")
+    for index in table.key:
+        if row[index] is None:
+            raise sqlite3.IntegrityError(f"NULL in a primary key: {table.name}")
     return size
 
 
