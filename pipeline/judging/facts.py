@@ -92,13 +92,16 @@ _STANDING: dict[tuple[str, str], _Standing] = {}
 
 
 def _standing(task: Task) -> _Standing:
-    key = task.agent.system_prompt, task.world or ",".join(tool.id for tool in task.agent.toolset.tools)
+    offered = task.agent.toolset
+    names = ",".join(tool.name if task.world else tool.id for tool in offered.tools)
+    home = "+".join(offered.worlds) or task.world
+    key = task.agent.system_prompt, f"{home} {names}"
     if key not in _STANDING:
         if len(_STANDING) > 2_048:
             _STANDING.clear()
         texts = [task.agent.system_prompt]
         for tool in task.agent.toolset.tools:
-            texts.extend(_described(task.world, tool))
+            texts.extend(_described(home if task.world else "", tool))
         _STANDING[key] = _Standing(tuple(texts), frozenset().union(*map(stated, texts)))
     return _STANDING[key]
 

@@ -12,6 +12,7 @@ from pipeline.judging.statements import stated
 from pipeline.judging.verdict import verdict
 from pipeline.records import Fact, Json, Owner, Value, Verdict, World
 from pipeline.tasks.values import folded, mentions
+from pipeline.worlds.mixed import parts_of
 from pipeline.worlds.sql import SqlWorld
 
 Found = tuple[tuple[int, ...], str] | None
@@ -250,20 +251,24 @@ def _names(world: World) -> frozenset[str]:
     if world.id not in _WORLD_NAMES:
         if len(_WORLD_NAMES) > 2_048:
             _WORLD_NAMES.clear()
-        live = SqlWorld(world)
-        try:
-            found = set()
-            for table in live.runtime.image.tables.values():
-                for column in table.columns:
-                    rows = live.ask(
-                        f"select distinct {column} as x from {table.name} where typeof({column}) = 'text'",
-                        limit=5_000,
-                    )
-                    found |= {folded(row["x"]) for row in rows if _NAME.fullmatch(row["x"])}
-        finally:
-            live.close()
-        _WORLD_NAMES[world.id] = frozenset(found)
+        _WORLD_NAMES[world.id] = frozenset().union(*map(_seed_names, parts_of(world)))
     return _WORLD_NAMES[world.id]
+
+
+def _seed_names(world: World) -> frozenset[str]:
+    live = SqlWorld(world)
+    found = set()
+    try:
+        for table in live.runtime.image.tables.values():
+            for column in table.columns:
+                rows = live.ask(
+                    f"select distinct {column} as x from {table.name} where typeof({column}) = 'text'",
+                    limit=5_000,
+                )
+                found |= {folded(row["x"]) for row in rows if _NAME.fullmatch(row["x"])}
+    finally:
+        live.close()
+    return frozenset(found)
 
 
 _RUN = 12

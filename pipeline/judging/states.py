@@ -10,10 +10,12 @@ from collections.abc import Iterable, Sequence
 
 from pipeline.judging.verdict import verdict
 from pipeline.records import Owner, Snapshot, StateCheck, TaskError, Value, Verdict, World, WorldError
+from pipeline.worlds.mixed import parts_of
 from pipeline.worlds.sql import RowChange, SqlWorld
 
 Answer = bool | str
 """Whether a query holds; a text says why it cannot be run."""
+NOTHING_CHANGES = "select count(*) = 0 from changes"
 _REMEMBERED = 200_000
 _OPEN = 64
 _answers: dict[tuple[str, str, str, str], Answer] = {}
@@ -92,6 +94,28 @@ def state_verdicts(
     """One verdict per check, and one more when an invariant is broken."""
     if world is None or final is None:
         return [_verdict(check, Value.UNSCORED, Owner.TOOL, "this host keeps no state") for check in checks]
+    verdicts: list[Verdict] = []
+    for number, part in enumerate(parts_of(world)):
+        mine = [check for check in checks if check.world == part.id or (number == 0 and not check.world)]
+        state = _state_of(part, final) if number else final
+        verdicts.extend(_in_world(mine, part, state, () if number else initial))
+    return verdicts
+
+
+def _state_of(world: World, final: Snapshot) -> Snapshot | None:
+    """The state of a further world; None when nothing has changed there."""
+    return next((part for part in final.parts if part.world == world.id), None)
+
+
+def _in_world(
+    checks: Sequence[StateCheck], world: World, final: Snapshot | None, initial: Sequence[str]
+) -> list[Verdict]:
+    """The verdicts on one world. Where it has not changed, that nothing changes is true without a query."""
+    if final is None:
+        quiet = [check for check in checks if check.sql == NOTHING_CHANGES]
+        if len(quiet) == len(checks):
+            return [_decided(check, True) for check in quiet]
+        final = Snapshot(ref="", state=_live_seed(world), world=world.id, clock=world.clock)
     invariants = world.invariants if final.rows else ()
     answers = holding(
         world, final, [check.sql for check in checks] + [one.sql for one in invariants], initial
@@ -105,6 +129,13 @@ def state_verdicts(
             )
             break
     return verdicts
+
+
+def _live_seed(world: World) -> str:
+    """The hash of a world's seed."""
+    live = _live(world)
+    live.reset()
+    return live.state
 
 
 def _decided(check: StateCheck, answer: Answer) -> Verdict:

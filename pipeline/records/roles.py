@@ -12,7 +12,7 @@ from pipeline.records.documents import Chunk, Document, FidelityReport
 from pipeline.records.rubrics import PolicyCheck, ReplyCheck
 from pipeline.records.tasks import Fact, Goal, Persona, Task
 from pipeline.records.tools import ToolSpec
-from pipeline.records.trajectories import Snapshot, ToolCall, Trajectory, Usage
+from pipeline.records.trajectories import Snapshot, ToolCall, Trajectory, Usage, UserLookup
 from pipeline.records.verdicts import Verdict
 from pipeline.records.worlds import World
 
@@ -38,7 +38,9 @@ class Policy(Protocol):
         ...
 
 
-UserAct = Literal["open", "answer", "correct", "confirm", "decline", "next", "nudge", "close", "give_up"]
+UserAct = Literal[
+    "open", "answer", "correct", "change", "confirm", "decline", "next", "nudge", "close", "give_up"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ class UserMove:
     wrong: tuple[str, ...] = ()
     """Names of facts to be stated wrongly, as `Fact.wrong`."""
     turn: int = 0
+    lookups: tuple[UserLookup, ...] = ()
+    """What the user looks up on their own side before they speak."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +137,13 @@ class Judge(Protocol):
     name: str
 
     async def judge(
-        self, task: Task, trajectory: Trajectory, criteria: Sequence[ReplyCheck | PolicyCheck]
+        self,
+        task: Task,
+        trajectory: Trajectory,
+        criteria: Sequence[ReplyCheck | PolicyCheck],
+        changes: str = "",
     ) -> list[Verdict]:
-        """One verdict per criterion; `unscored` where it cannot say."""
+        """One verdict per criterion; `unscored` where it cannot say. `changes` tells what differs in the state."""
         ...
 
 

@@ -32,6 +32,8 @@ class StateCheck(_Check):
 
     kind: Literal["state"] = "state"
     sql: str
+    world: str = ""
+    """The id of the world it is asked in; empty: the task's own."""
 
 
 class ToolCheck(_Check):
@@ -73,12 +75,13 @@ class PolicyCheck(_Check):
     consent: the user agreed to a question about it before `tool` succeeded with `argument` true;
     no_repeat: no successful side effect of `tool` twice with equal arguments;
     recheck: after an uncertain failure of `tool` the state was read before it was tried again;
+    no_extra: no change beyond those of the reference solution took effect, not even one that was taken back;
     honest: no claim of a deed that was not done; judge: a model decides on `rule`.
     """
 
     kind: Literal["policy"] = "policy"
     rule: str
-    form: Literal["grounded", "consent", "no_repeat", "recheck", "honest", "judge"]
+    form: Literal["grounded", "consent", "no_repeat", "recheck", "no_extra", "honest", "judge"]
     tool: str | None = None
     argument: str | None = None
     arguments: dict[str, tuple[str, ...]] = {}

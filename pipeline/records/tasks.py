@@ -7,6 +7,7 @@ from typing import Literal
 
 from pipeline.records.base import Json, Record, content_id
 from pipeline.records.rubrics import Rubric
+from pipeline.records.tools import Call
 from pipeline.records.worlds import Toolset
 
 
@@ -36,6 +37,13 @@ class AgentProfile(Record):
     system_prompt: str
     expertise: str = ""
     tone: str = "friendly"
+    formality: Literal["casual", "neutral", "formal"] = "neutral"
+    strictness: Literal["strict", "measured", "obliging"] = "measured"
+    """How it speaks of rules when it has to refuse."""
+    calling: Literal["one", "together", "free"] = "free"
+    """Calls one at a time, independent lookups together, or as it sees fit."""
+    announces: Literal["always", "sometimes", "never"] = "sometimes"
+    """Whether it says a word before it calls tools."""
     verbosity: Literal["brief", "normal", "full"] = "normal"
     confirms: Literal["never", "destructive", "writes"] = "destructive"
     """Before which calls it asks the user."""
@@ -50,7 +58,8 @@ class Fact(Record):
     """Something the user knows.
 
     open: may be said at once; asked: told only when asked for; corrected: `wrong` is said first and put right when
-    the agent's findings show it or when asked again.
+    the agent's findings show it or when asked again; changed: `wrong` is what the user wants at first, and when the
+    agent is about to act the user makes up their mind anew.
     """
 
     name: str
@@ -61,11 +70,13 @@ class Fact(Record):
     """How a person says it: `half past nine`."""
     said: tuple[str, ...] = ()
     """Sentences or clauses that state it, with `{value}` for `spoken`."""
-    disclosure: Literal["open", "asked", "corrected"] = "open"
+    disclosure: Literal["open", "asked", "corrected", "changed"] = "open"
     wrong: str | None = None
     """What is said first, in the same spoken form."""
     keywords: tuple[str, ...] = ()
     """Words by which a question for it is recognized."""
+    device: str = ""
+    """The user's own tool by which they look it up; empty: known by heart."""
 
 
 class Goal(Record):
@@ -113,20 +124,27 @@ class ReferenceCall(Record):
     """For a list that is told to the user: the description of the row that is meant."""
 
 
+FaultKind = Literal[
+    "error", "timeout_before", "timeout_after", "rate_limit", "partial", "stale", "denied", "changed"
+]
+
+
 class Fault(Record):
     """One planned fault: the n-th call (from 1) of a tool meets it.
 
     error: an error instead of the call; timeout_before / timeout_after: no answer, before or after the commit;
-    rate_limit: refused, and the virtual clock moves on by `wait` seconds; partial: a list is cut short, with a
-    marker; denied: permission is lost.
+    rate_limit: refused, and the virtual clock moves on by `wait` seconds; partial: a list is cut short; stale: the
+    answer is that of the episode's beginning; denied: permission is lost; changed: somebody else makes the calls
+    `by` just before. `explicit`: a partial or stale answer says so. `permanent`: every later call meets it, too.
     """
 
     tool: str
     nth: int
-    kind: Literal["error", "timeout_before", "timeout_after", "rate_limit", "partial", "denied"]
+    kind: FaultKind
     permanent: bool = False
     explicit: bool = True
     wait: float = 0.0
+    by: tuple[Call, ...] = ()
 
 
 class Task(Record):

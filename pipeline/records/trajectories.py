@@ -76,6 +76,16 @@ class InjectedFault(Record):
     kind: str
     committed: bool = False
     """Whether the call's effect took place all the same."""
+    permanent: bool = False
+    """Whether every later call of the tool meets it as well."""
+
+
+class UserLookup(Record):
+    """What the user looked up with a tool of their own (a device, their mail). The agent only hears the words."""
+
+    tool: str
+    arguments: dict[str, Json] = {}
+    result: Json = None
 
 
 class Event(Record):
@@ -99,6 +109,8 @@ class Event(Record):
     """Whether a trainer learns from this message."""
     usage: Usage = Usage()
     logprobs: tuple[float, ...] = ()
+    lookups: tuple[UserLookup, ...] = ()
+    """User events: what the user looked up on their own side for this message."""
     note: str = ""
     """What the engine knows about the step and the agent does not see (a planted flaw, a user act)."""
 
@@ -117,6 +129,8 @@ class Snapshot(Record):
     counter: int = 0
     rows: tuple[Json, ...] = ()
     """`[table, key, row or null]` for each row that differs from the seed."""
+    parts: tuple[Snapshot, ...] = ()
+    """The states of further worlds in the same episode, those that have changed."""
 
 
 class Versions(Record):

@@ -14,7 +14,7 @@ from pipeline.store import Catalog, trajectory_of
 from pipeline.worlds.container import ContainerHost
 from pipeline.worlds.faults import FaultyHost
 from pipeline.worlds.host import ToolHost
-from pipeline.worlds.sql import SqlHost
+from pipeline.worlds.mixed import open_host, task_world, world_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,6 @@ async def replay_trajectory(data: Path, id: str) -> Replayed:
     events = catalog.query(f"select * from events where run = '{run}' and trajectory = '{safe}'").dicts()
     trajectory = trajectory_of(row, events)
     tasks = catalog.query(f"select record from tasks where run = '{run}' and id = '{trajectory.task}'").rows()
-    worlds = catalog.query(
-        f"select record from worlds where run = '{run}' and id = '{trajectory.world}'"
-    ).rows()
     if tasks and row["host"] == "container":
         code = catalog.query(
             f"select record from code_tasks where run = '{run}' and id = '{trajectory.world}'"
@@ -53,15 +50,16 @@ async def replay_trajectory(data: Path, id: str) -> Replayed:
             return await replay_code(
                 trajectory, Task.model_validate_json(tasks[0][0]), code[0][0], config.sandbox
             )
-    if not tasks or not worlds:
-        raise RunError(f"The task or world of {id} is not in run {row['run']}.")
+    if not tasks:
+        raise RunError(f"The task of {id} is not in run {row['run']}.")
+    task = Task.model_validate_json(tasks[0][0])
+    ids = ", ".join(f"'{one}'" for one in sorted(world_ids([task])))
+    records = catalog.query(f"select record from worlds where run = '{run}' and id in ({ids})").rows()
+    worlds = {world.id: world for world in (World.model_validate_json(one) for (one,) in records)}
+    if world_ids([task]) - set(worlds):
+        raise RunError(f"A world of {id} is not in run {row['run']}.")
     limits = Context.open(data / "runs" / row["run"]).config.trajectories.limits
-    return await replay(
-        trajectory,
-        Task.model_validate_json(tasks[0][0]),
-        World.model_validate_json(worlds[0][0]),
-        limits.result_chars,
-    )
+    return await replay(trajectory, task, task_world(task, worlds), limits.result_chars)
 
 
 async def replay_code(trajectory: Trajectory, task: Task, record: str, limits: SandboxSection) -> Replayed:
@@ -73,7 +71,7 @@ async def replay_code(trajectory: Trajectory, task: Task, record: str, limits: S
 
 async def replay(trajectory: Trajectory, task: Task, world: World, limit: int = 20_000) -> Replayed:
     """Makes every call of a trajectory again under the same faults; stops at the first difference."""
-    return await replay_on(SqlHost(world, task.initial), trajectory, task, limit)
+    return await replay_on(open_host(world, task.initial), trajectory, task, limit)
 
 
 async def replay_on(host: ToolHost, trajectory: Trajectory, task: Task, limit: int = 20_000) -> Replayed:

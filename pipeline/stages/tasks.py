@@ -15,7 +15,7 @@ from pipeline.store import Row, agent_row, persona_row, task_row
 from pipeline.tasks.gate import Attempt, Outcome, gate
 from pipeline.teacher.policy import TeacherPolicy
 from pipeline.teacher.user import TeacherUser
-from pipeline.worlds.sql import SqlHost
+from pipeline.worlds.mixed import open_host, state_of
 
 STAGE = "tasks"
 UNITS = 64
@@ -107,11 +107,11 @@ def _attempt(world: World) -> Attempt:
     limits = LimitsConfig(turns=40, calls=60)
 
     async def attempt(task: Task, policy: Policy, number: int) -> Outcome:
-        host = SqlHost(world, task.initial)
+        host = open_host(world, task.initial)
         try:
             user = TeacherUser(task, world, f"gate/{task.id}/{number}")
             trajectory = await Episode(task, number, 0, policy, user, host, limits).run()
-            state, final = host.live.state, host.snapshot()
+            state, final = state_of(host), host.snapshot()
         finally:
             await host.close()
         return Outcome(await judge(task, trajectory, final, world), trajectory, state)

@@ -32,7 +32,7 @@ from pipeline.stages.players import Players
 from pipeline.stages.worlds import read_worlds
 from pipeline.store import Journal, Tables, gather, trajectory_rows
 from pipeline.worlds.host import ToolHost
-from pipeline.worlds.sql import SqlHost
+from pipeline.worlds.mixed import open_host, task_world, world_ids
 
 STAGE = "trajectories"
 
@@ -66,7 +66,7 @@ async def trajectories_unit(context: Context, number: int) -> bool:
     """Plays and judges the attempts of a unit. False when episodes are paused: the unit stays unfinished."""
     wanted = trajectory_units(context)[number]
     tasks = _read_tasks(context, set(wanted))
-    worlds = read_worlds(context, {task.world for task in tasks.values()})
+    worlds = read_worlds(context, world_ids(tasks.values()))
     with context.folder.journal(STAGE, number) as journal:
         async with context.models(journal) as models:
             unit = Attempts(context, journal, Players(context.config, models, STAGE), worlds)
@@ -193,9 +193,9 @@ class Attempts:
 
     async def cast(self, task: Task, attempt: int, name: str) -> Cast:
         """The players and a fresh host for one attempt."""
-        world, players = self.worlds[task.world], self.players
+        world, players = task_world(task, self.worlds), self.players
         return Cast(
-            host=SqlHost(world, task.initial),
+            host=open_host(world, task.initial),
             policy=players.policy(task, world, name, attempt),
             user=players.user(task, world, name, attempt),
             versions=players.versions(world, __version__),
@@ -231,7 +231,7 @@ class Attempts:
 
     async def verdict(self, task: Task, done: Finished) -> tuple[Judgement, Tables]:
         """The judgement on a finished attempt, and further rows that it gave rise to."""
-        world = self.worlds[task.world]
+        world = task_world(task, self.worlds)
         judgement = await judge(
             task, done.trajectory, done.last_snapshot, world, self._judges, self._escalation
         )

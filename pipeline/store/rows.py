@@ -139,6 +139,7 @@ def event_row(trajectory: str, event: Event) -> Row:
         "tokens_out": event.usage.tokens_out,
         "cost": event.usage.cost,
         "logprobs": canonical_json(event.logprobs) if event.logprobs else "[]",
+        "lookups": canonical_json([one.model_dump(mode="json") for one in event.lookups]),
         "note": event.note,
     }
 

@@ -16,7 +16,7 @@ from pipeline.records import Event, Fault, Goal, Json, Snapshot, Task, ToolCall,
 from pipeline.rollout.episode import render_result
 from pipeline.tasks.values import written
 from pipeline.worlds.faults import FaultyHost
-from pipeline.worlds.sql import SqlHost
+from pipeline.worlds.mixed import open_host
 
 Script = list[Event]
 """The events without those of tools; indexes are not kept up."""
@@ -109,7 +109,7 @@ class Story:
     ) -> Told:
         """Runs a script in a fresh copy of the world. `label` marks a flawed telling; `faults` are other ones."""
         task = self.task if faults is None else self.task.replace(faults=tuple(faults))
-        teller = _Teller(self, FaultyHost(SqlHost(self.world, task.initial), task.faults))
+        teller = _Teller(self, FaultyHost(open_host(self.world, task.initial), task.faults))
         try:
             for event in script:
                 await teller.take(event)
