@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from pipeline.config.section import Section
@@ -30,6 +32,19 @@ class LimitsConfig(Section):
     """Pause after so many assistant messages in one run (partial rollout)."""
 
 
+class LiveConfig(Section):
+    """Real MCP servers as tool hosts; how they are launched stands in `tools.ingest`."""
+
+    session: Literal["episode", "shared"] = "episode"
+    """Whether each episode has a server to itself, or all episodes of a process use one."""
+    episodes: int = Field(default=8, ge=1)
+    """Episodes with live servers at once, per process."""
+    seconds: float = Field(default=3_600.0, gt=0)
+    """How long a server may live."""
+    stateless: tuple[str, ...] = ()
+    """Names of servers that keep no state: they serve one episode after the other without a restart."""
+
+
 class TrajectoriesConfig(Section):
     attempts: int = Field(default=2, ge=1)
     """Attempts per task (k of pass@k)."""
@@ -41,3 +56,4 @@ class TrajectoriesConfig(Section):
     """Share of teacher attempts with a planted, labeled flaw, so that the filter has something to reject."""
     temperature: float | None = 0.8
     limits: LimitsConfig = LimitsConfig()
+    live: LiveConfig = LiveConfig()

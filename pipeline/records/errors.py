@@ -8,7 +8,9 @@
     ├── ModelError                 an endpoint or an answer that cannot be used
     │   └── EndpointDown           the endpoint stays down: the run pauses, resumably
     ├── BudgetExceeded             --max-cost, --max-tokens, --max-errors or a deadline was reached
+    │   └── Interrupted            somebody asked the run to stop: nothing more may be spent
     ├── SandboxError               the container engine failed (never the solution's fault)
+    ├── HostError                  what executes tools was lost: a server that did not start, died or hung
     └── InputError                 a document, row or archive that cannot be read
 
 A tool's own refusal is no exception of this tree: it is a `ToolFailure`, data that the agent sees.
@@ -56,8 +58,16 @@ class BudgetExceeded(TracemillError):
     """A limit on cost, tokens, errors or time was reached: stop cleanly, resume later."""
 
 
+class Interrupted(BudgetExceeded):
+    """The run was asked to stop: what is under way is finished, nothing is begun."""
+
+
 class SandboxError(TracemillError):
     """The container engine failed. Owned by infra, never scored."""
+
+
+class HostError(TracemillError):
+    """What executes tools was lost. Owned by infra, never scored."""
 
 
 class InputError(TracemillError):
@@ -89,3 +99,5 @@ class Failure(StrEnum):
     RATE_LIMITED = "RATE_LIMITED"
     UNAVAILABLE = "UNAVAILABLE"
     PERMISSION_DENIED = "PERMISSION_DENIED"
+    TOOL_ERROR = "TOOL_ERROR"
+    """A tool's refusal in words, without a code of its own."""

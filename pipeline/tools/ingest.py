@@ -8,34 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
-import shutil
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pipeline.config.tools import IngestConfig
 from pipeline.records import Json, Provenance
-from pipeline.sandbox.engine import Engine
-from pipeline.sandbox.images import build_image
-from pipeline.sandbox.sweep import sweep as sweep_containers
 from pipeline.tools.harvest import Harvest, ServerFailure, ServerReport, Siblings
 from pipeline.worlds._mcp import Session, connect
-from pipeline.worlds.contained import run_contained
-from pipeline.worlds.environments import Environment, InstallFailure, prepare
+from pipeline.worlds.environments import Environment, InstallFailure
+from pipeline.worlds.launch import OLDER_SDK, Box, breaks_under_sdk, find_environment, open_box, run_server
 from pipeline.worlds.packages import Package, asked_package
-from pipeline.worlds.server_process import Process, ProcessLimits, run_isolated, sweep
+from pipeline.worlds.server_process import sweep
 from pipeline.worlds.servers import ServerEntry
 from pipeline.worlds.wire import Listing, McpFailure, SessionLimits
-
-OLDER_SDK = "mcp<2"
-_SDK_ERROR = re.compile(
-    r"pin 'mcp<2'|(?:ModuleNotFoundError|ImportError|AttributeError|TypeError).*\b(?:mcp|Server|FastMCP)\b"
-)
-
 
 _ASKS = re.compile(
     r"environment|variable|required|must be set|not set|missing|api[ _-]?key|token|credential", re.I
@@ -68,30 +55,6 @@ async def ingest(
     return Harvest.joined(task.result() for task in tasks)
 
 
-@dataclass(frozen=True)
-class Box:
-    """Where servers run with `isolate: docker`."""
-
-    engine: Engine
-    image: str
-
-
-@asynccontextmanager
-async def open_box(config: IngestConfig) -> AsyncIterator[Box | None]:
-    """The engine and the sandbox image if servers are to run in containers. Raises SandboxError."""
-    if config.isolate == "process":
-        yield None
-        return
-    async with Engine.connect() as engine:
-        await sweep_containers(engine)
-        yield Box(engine, (await build_image(engine)).digest)
-
-
-def default_cache() -> Path:
-    """Where environments are kept unless the configuration says otherwise."""
-    return Path.home() / ".cache" / "tracemill" / "servers"
-
-
 async def list_server(entry: ServerEntry, config: IngestConfig, box: Box | None = None) -> Harvest:
     """The harvest of one server; never raises for what the server does.
 
@@ -106,10 +69,8 @@ async def list_server(entry: ServerEntry, config: IngestConfig, box: Box | None 
 
 
 def _wants_older_sdk(package: Package, harvest: Harvest) -> bool:
-    if package.registry != "pypi" or any(extra.startswith("mcp") for extra in package.extras):
-        return False
     return any(
-        failure.kind in ("exited", "configuration") and _SDK_ERROR.search(failure.stderr)
+        failure.kind in ("exited", "configuration") and breaks_under_sdk(package, failure.stderr)
         for failure in harvest.failures
     )
 
@@ -165,34 +126,14 @@ async def _list(
         async with connect(entry, limits) as session:
             listing = await session.list_tools()
             return _harvest(entry, session, listing, Environment(argv=()), home="")
-    if package is not None:
-        environment = await prepare(package, config.cache or default_cache(), config.install_timeout)
-    else:
-        program = shutil.which(entry.command) or entry.command
-        environment = Environment(
-            argv=(program, *entry.args), path=(os.path.dirname(os.path.abspath(program)),)
-        )
-    async with _run(entry, environment, config, box) as process:
+    environment = await find_environment(entry, package, config)
+    async with run_server(entry, environment, config, box, config.server_timeout) as process:
         try:
             async with connect(process, limits) as session:
                 listing = await session.list_tools()
                 return _harvest(entry, session, listing, environment, home=str(process.home))
         finally:
             stderr[0] = process.stderr_tail
-
-
-def _run(
-    entry: ServerEntry, environment: Environment, config: IngestConfig, box: Box | None
-) -> AbstractAsyncContextManager[Process]:
-    limits = ProcessLimits(memory=config.memory_mb << 20, seconds=config.server_timeout)
-    env, path = dict(entry.env), environment.path
-    if box is None:
-        return run_isolated(environment.argv, env=env, path=path, limits=limits)
-    named = [Path(word) for word in environment.argv if word.startswith("/") and Path(word).exists()]
-    folders = environment.folders or named
-    return run_contained(
-        environment.argv, box.engine, box.image, env=env, path=path, folders=folders, limits=limits
-    )
 
 
 def _harvest(

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pipeline.models.players.seat import Seat
 from pipeline.records import AgentTurn, Message, ToolCall, ToolSpec
 
-
 _AGAIN = 1_000_000
 """Sample numbers of repeated questions lie so far from those of attempts."""
 
