@@ -131,6 +131,13 @@ _ALL = (
         shared=True,
     ),
     _table(
+        "cassettes",
+        "What hosts that cannot be asked again answered, in full and in order: from it an episode replays without them.",
+        "trajectory:text position:int tool:text arguments:json ok:bool value:json error_code:text error_message:text"
+        " before:text after:text",
+        "trajectory position",
+    ),
+    _table(
         "calls",
         "Tool calls. `index` is the event of the answer (of the request, where none came), `position` counts the"
         " calls of the trajectory.",
@@ -160,15 +167,16 @@ _ALL = (
     ),
     _table(
         "pairs",
-        "Preference pairs of attempts at one task.",
-        "task:text chosen:text rejected:text reason:text",
-        "task chosen rejected",
+        "Preference pairs of attempts at one task; `shared` counts the events that both have in common from the start."
+        " `round` counts selections of the run, the latest counts.",
+        "round:int task:text chosen:text rejected:text shared:int reason:text",
+        "round task chosen rejected",
     ),
     _table(
         "selections",
-        "Which attempts the selection keeps, and why.",
-        "trajectory:text task:text kept:bool rule:text reason:text pass_rate:real",
-        "trajectory rule",
+        "Which passed attempts the selection keeps, and why. `round` counts selections of the run, the latest counts.",
+        "trajectory:text task:text round:int kept:bool rule:text reason:text pass_rate:real",
+        "trajectory round rule",
     ),
     _table(
         "measures",
