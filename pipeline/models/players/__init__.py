@@ -6,6 +6,7 @@ from pipeline.models.players.policy import ModelPolicy
 from pipeline.models.players.rewriter import ModelRewriter
 from pipeline.models.players.schemas import read_record, schema_of
 from pipeline.models.players.seat import Seat
+from pipeline.models.players.simulator import ModelSimulator
 from pipeline.models.players.user import ModelUser
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "ModelJudge",
     "ModelPolicy",
     "ModelRewriter",
+    "ModelSimulator",
     "ModelUser",
     "Seat",
     "read_record",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pipeline.records import (
@@ -67,19 +67,20 @@ class SimulatedHost:
         self,
         world: World,
         simulator: Simulator,
+        initial: Sequence[str] = (),
         *,
         repairs: int = 2,
         memory: Memory | None = None,
         limits: SliceLimits | None = None,
     ) -> None:
-        """`repairs`: how often a simulator is told what is wrong with its answer to one call."""
+        """`initial` turns the seed into the task's state; `repairs`: how often a simulator is told what is wrong with its answer to one call."""
         self.tools: Mapping[str, ToolSpec] = world.tool_by_name
         self.defects: list[Defect] = []
         self._simulator = simulator
         self._repairs = repairs
         self._memory = memory if memory is not None else Memory()
         self._limits = limits
-        self._sql = SqlHost(world)
+        self._sql = SqlHost(world, initial)
         self.live = self._sql.live
 
     async def call(self, name: str, arguments: dict[str, Json]) -> CallResult:
@@ -119,6 +120,8 @@ class SimulatedHost:
                 return result
             problem = taken
             tried.append((answer, problem.message))
+            if problem.kind == "unreadable":
+                break  # whoever asks models has shown them the error already
         self.defects.append(Defect(tool.name, arguments, problem.kind, problem.message, len(tried)))
         return self._refusal(
             Failure.SIMULATOR_DEFECT, f"The tool failed internally ({problem.kind}); nothing was changed."
