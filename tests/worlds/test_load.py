@@ -96,7 +96,7 @@ ARGUMENT = "tools.0.arguments.good_id"
         ("schema", "create table goods(a primary key)", "has no type"),
         ("schema", "create table goods(a integer primary key autoincrement)", "autoincrement"),
         ("schema", "create table changes(a text primary key)", "reserved"),
-        ("schema", "create table _log(a text primary key)", "_log"),
+        ("schema", "create table numbers(a text primary key)", "numbers"),
         ("schema", "begin; create table goods(a text primary key)", "schema is broken"),
         ("schema", "pragma user_version = 3", "schema is broken"),
         ("schema", "attach 'x' as x", "schema is broken"),

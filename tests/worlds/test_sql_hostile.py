@@ -201,7 +201,7 @@ def test_statements_of_another_kind_are_refused_when_the_world_is_made(sql: str)
         "select name as a from sqlite_schema",
         "select name as a from sqlite_temp_master",
         "select name as a from pragma_table_info('items')",
-        "select tbl as a from _log",
+        "select _note('items', 'came', 'x', 1) as a",
         "select tbl as a from changes",
         "select tbl as a from temp.changes",
         "select pick('city') as a",
@@ -222,8 +222,8 @@ def test_queries_that_reach_outside_are_refused_when_the_world_is_made(sql: str)
 @pytest.mark.parametrize(
     "sql",
     [
-        "insert into _log values ('items', 1)",
-        "delete from _log",
+        "insert into items select 'x', _note('items', 'gone', 'a', 1)",
+        "delete from items where _note('items', 'gone', id, 1) is null",
         "insert into changes values (1, 1, 1, 1, 1, 1)",
         "update sqlite_master set sql = ''",
         "insert into sqlite_sequence values ('x', 1)",
@@ -238,7 +238,7 @@ def test_writes_outside_the_world_are_refused_when_it_is_made(sql: str) -> None:
 
 @pytest.mark.parametrize(
     "sql",
-    ["delete from items", "insert into items values ('x', 1)", "select tbl from _log", "select name from sqlite_master",
+    ["delete from items", "insert into items values ('x', 1)", "select _note(1)", "select name from sqlite_master",
      "with a(b) as (select 1) delete from items", "select 1; select 2", "pragma foreign_keys"],
 )  # fmt: skip
 def test_questions_of_checks_only_read(sql: str) -> None:

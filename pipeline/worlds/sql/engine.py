@@ -13,18 +13,14 @@ from pipeline.records import Call, DeclaredError, Failure, Json, Snapshot, ToolS
 from pipeline.worlds.host import Ability, CallResult
 from pipeline.worlds.sql.guard import Limits, check_statement
 from pipeline.worlds.sql.image import Image, build_image, open_image
-from pipeline.worlds.sql.ledger import NOTHING, Entry, Key, Ledger, Note, RowChange, changed_columns, same
+from pipeline.worlds.sql.ledger import Key, Ledger, RowChange, changed_columns, same
 from pipeline.worlds.sql.program import Compiled, compile_tool, prove_tools
-from pipeline.worlds.sql.schema import LOG_TABLE, Edits, Row
+from pipeline.worlds.sql.schema import Edits, Row
 
 FIRST_ID = 9001
 _UNDOABLE = 400
 """So many changed rows are put back one by one; more are put back by loading the seed anew, after which every
 statement has to be prepared again."""
-_LOGGED = 256 * 1024
-"""Characters in the log after which it is emptied; until then it is read on from where it was read before."""
-_READ_LOG = f"select * from {LOG_TABLE} where rowid > ?"
-
 
 @dataclass(frozen=True)
 class Runtime:
@@ -73,7 +69,7 @@ class SqlWorld:
         self.world = world
         self.tools: Mapping[str, ToolSpec] = world.tool_by_name
         self.clock = world.clock
-        self._ledger = Ledger(self.runtime.image)
+        self._ledger = Ledger(self.runtime.image, self.runtime.limits.growth_bytes)
         self._open()
 
     # ---- state ------------------------------------------------------------------------------------------
@@ -82,16 +78,13 @@ class SqlWorld:
         """The seed, byte by byte, on a connection of its own: SQLite 3.40 crashes when a connection that has used
         `json_each` is given another image."""
         self._connection, self._guard = open_image(
-            self.runtime.image, self.runtime.limits, lambda: self.clock
+            self.runtime.image, self.runtime.limits, lambda: self.clock, self._ledger.note
         )
         self._execute = self._connection.execute
         with self._guard.call("engine"):
             self._execute("create temp table changes(tbl text, key text, op text, col text, old, new)")
         self._guard.mode = "program"
         self._ledger.clear()
-        self._read = self._logged = 0
-        self._clears = False
-        self._total = self._connection.total_changes
         self._begin_anew()
 
     def _load(self) -> None:
@@ -100,7 +93,7 @@ class SqlWorld:
 
     def _begin_anew(self) -> None:
         self._counter = FIRST_ID
-        self._grown = 0
+        self._ledger.written = 0
         self.clock = self.world.clock
         self._ref = ""
 
@@ -178,12 +171,10 @@ class SqlWorld:
                 for key in reversed(order):
                     if targets[key] is None:
                         self._drop(key)
-                entry = self._take_log()
-                self._execute("commit")
-        except (sqlite3.Error, MemoryError, OverflowError):
+                self._commit()
+        except (sqlite3.Error, MemoryError):
             self._rollback()
             return False
-        self._book(entry)
         rows = self._ledger.rows
         return len(rows) == len(wanted) and all(
             key in rows and same(rows[key][1], row) for key, row in wanted.items()
@@ -212,39 +203,21 @@ class SqlWorld:
             for key, row in wanted.items():
                 if row is not None:
                     self._insert(key[0], row)
-            entry = self._take_log()
-            self._execute("commit")
+            self._commit()
             self._execute("pragma foreign_keys=on")
-        self._book(entry)
 
     def changes(self) -> list[RowChange]:
         """All rows that differ from the seed, in order of table and key."""
         return self._ledger.changes()
 
-    def _take_log(self) -> Entry:
-        """What the triggers noted in this transaction. Raises what `Ledger.read` raises."""
-        if self._connection.total_changes == self._total:
-            return NOTHING
-        room = self.runtime.limits.growth_bytes - self._grown
-        mode, self._guard.mode = self._guard.mode, "engine"
-        try:
-            entry = self._ledger.read(self._execute(_READ_LOG, (self._read,)), room)
-            self._clears = self._logged + entry.size > _LOGGED
-            if self._clears:
-                self._execute(f"delete from {LOG_TABLE}")
-        finally:
-            self._guard.mode = mode
-        return entry
-
-    def _book(self, entry: Entry) -> None:
-        """Brings hash and difference up to date after a commit."""
-        self._total = self._connection.total_changes
-        if entry.read:
-            self._ledger.book(entry)
-            self._ref = ""
-            self._grown += entry.size
-            self._logged = 0 if self._clears else self._logged + entry.size
-            self._read = 0 if self._clears else self._read + entry.read
+    def _commit(self) -> bool:
+        """Ends a transaction; whether it has changed anything."""
+        self._execute("commit")
+        if not self._ledger.noted:
+            return False
+        self._ledger.book()
+        self._ref = ""
+        return True
 
     # ---- calls ------------------------------------------------------------------------------------------
 
@@ -276,15 +249,12 @@ class SqlWorld:
             value = self._result(tool, execute(tool.result, bound))
             if not tool.writes:
                 return CallResult(True, value, None, before, before)
-            entry = self._take_log()
-            execute("commit")
+            if self._commit() and tool.uses_new_id:
+                self._counter += 1
         except _FAILURES as error:
+            problem = self._ledger.problem or error
             self._rollback()
-            return _refusal(*_classify(error), before)
-        self._book(entry)
-        if entry.read and tool.uses_new_id:
-            self._counter += 1
-            self._ref = ""
+            return _refusal(*_classify(problem), before)
         return CallResult(True, value, None, before, self.ref)
 
     def _steps(self, tool: Compiled, bound: dict[str, Json]) -> DeclaredError | None:
@@ -312,7 +282,7 @@ class SqlWorld:
     def _rollback(self) -> None:
         if self._connection.in_transaction:
             self._execute("rollback")
-        self._total = self._connection.total_changes
+        self._ledger.forget()
 
     def apply(self, statements: Iterable[str]) -> None:
         """Turns the seed into a task's initial state. Raises WorldError naming the statement that fails."""
@@ -322,14 +292,13 @@ class SqlWorld:
             try:
                 self._execute("begin")
                 self._execute(statement, {"now": self.clock})
-                entry = self._take_log()
-                self._execute("commit")
+                self._commit()
             except _FAILURES as error:
+                problem = self._ledger.problem or error
                 self._rollback()
                 raise WorldError(
-                    f"World {self.world.name}: initial statement fails: {error}: {statement}"
+                    f"World {self.world.name}: initial statement fails: {problem}: {statement}"
                 ) from error
-            self._book(entry)
 
     def change(
         self, edits: Iterable[tuple[str, Sequence[Json]]], prove: Callable[[], str] = lambda: "", ids: int = 0
@@ -351,12 +320,11 @@ class SqlWorld:
             if objection:
                 self._rollback()
                 return objection
-            entry = self._take_log()
-            self._execute("commit")
+            self._commit()
         except _FAILURES as error:
+            problem = self._ledger.problem or error
             self._rollback()
-            return str(error) or "out of memory"
-        self._book(entry)
+            return str(problem) or "out of memory"
         if ids:
             self._counter += ids
             self._ref = ""
@@ -407,7 +375,6 @@ class SqlWorld:
                 "insert into temp.changes values (?,?,?,?,?,?)",
                 changed_columns(self.changes(), list(since), self.runtime.image.tables),
             )
-        self._total = self._connection.total_changes
 
     def close(self) -> None:
         self._connection.close()

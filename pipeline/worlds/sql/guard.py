@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal
 
 from pipeline.records import WorldError
-from pipeline.worlds.sql.schema import LOG_TABLE, RESERVED, TRIGGER_PREFIX
+from pipeline.worlds.sql.schema import NOTE, RESERVED, TRIGGER_PREFIX
 
 Mode = Literal["schema", "build", "read", "program", "check", "engine"]
 
@@ -121,20 +121,18 @@ class Guard:
             return True
         if action == sqlite3.SQLITE_FUNCTION:
             name = second.lower()
+            if name == NOTE:
+                return bool(trigger and trigger.startswith(TRIGGER_PREFIX))
             return name in _ALLOWED_FUNCTIONS or (self.mode == "build" and name in _SEED_FUNCTIONS)
         if action == sqlite3.SQLITE_READ:
-            return self._readable(first, trigger) or (second == "" and _may_be_named(first))
+            return self._readable(first) or (second == "" and _may_be_named(first))
         if action in (sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE):
-            if first == LOG_TABLE:
-                return bool(trigger and trigger.startswith(TRIGGER_PREFIX))
             return self.mode in ("schema", "build") or (self.mode == "program" and first in self.tables)
         if action == sqlite3.SQLITE_TRANSACTION:  # the engine's own; text that starts so is refused before
             return self.mode not in ("schema", "build")
         return self.mode == "schema" and action in _BUILD_ACTIONS
 
-    def _readable(self, table: str, trigger: str | None) -> bool:
-        if table == LOG_TABLE:
-            return bool(trigger)
+    def _readable(self, table: str) -> bool:
         if self.mode in ("schema", "build"):
             return True
         return (

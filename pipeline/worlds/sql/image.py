@@ -15,7 +15,7 @@ from pipeline.assets import asset
 from pipeline.records import Json, World, WorldError, content_id
 from pipeline.worlds.sql.functions import install_functions
 from pipeline.worlds.sql.guard import Guard, Limits, check_statement
-from pipeline.worlds.sql.schema import Row, Table, create_log, quoted, read_tables
+from pipeline.worlds.sql.schema import NOTE, Row, Table, create_triggers, quoted, read_tables
 from pipeline.yaml_files import parse_yaml
 
 
@@ -34,19 +34,17 @@ class Image:
 def row_hash(table: str, row: Row) -> int:
     """128-bit hash of a canonical row: 25 and 25.0 are alike. States are sums of row hashes modulo 2^128, so that
     row order does not matter and a change costs only the rows it touches (Bellare and Micciancio's AdHash, 1997)."""
-    text = table + "\0" + "\0".join(map(_token, row))
+    if float in map(type, row):
+        row = tuple(map(_plain, row))
+    text = f"{table}\0{row!r}"  # exact for whole numbers, texts and None, and made in C
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "big")
 
 
-def _token(value: Json) -> str:
-    """One text for one value; texts carry their length, so that no two rows share a text."""
-    if isinstance(value, str):
-        return f"s{len(value)}:{value}"
-    if value is None:
-        return "n"
-    if isinstance(value, float) and not (value.is_integer() and abs(value) < 2**53):
-        return f"f{value!r}"
-    return f"i{int(value)}"
+def _plain(value: Json) -> Json:
+    """A whole number for 25.0."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value
 
 
 MODULUS = 1 << 128
@@ -72,13 +70,19 @@ _KEPT = 8
 """A world's image is needed for its output schemas and soon after for its first live copy."""
 
 
-def open_image(image: Image, limits: Limits, now: Callable[[], str]) -> tuple[sqlite3.Connection, Guard]:
-    """A guarded connection to a copy of a world in its seed state; `now` is its clock."""
+def open_image(
+    image: Image, limits: Limits, now: Callable[[], str], note: Callable[..., None]
+) -> tuple[sqlite3.Connection, Guard]:
+    """A guarded connection to a copy of a world in its seed state.
+
+    `now` is its clock; `note` is called with each changed row: table, kind, values (see `create_triggers`).
+    """
     connection = sqlite3.connect(
         ":memory:", isolation_level=None, cached_statements=1024, check_same_thread=False
     )
     connection.deserialize(image.data)
     install_functions(connection, now)
+    connection.create_function(NOTE, -1, note)
     guard = Guard(connection, limits)
     guard.tables, guard.views = frozenset(image.tables), image.views
     return connection, guard
@@ -110,7 +114,7 @@ def _build_image(world: World, limits: Limits | None) -> Image:
                     f"select {','.join(map(quoted, table.columns))} from {quoted(table.name)}"
                 )
             )
-        create_log(connection, tables)
+        create_triggers(connection, tables)
         views = connection.execute("select name from sqlite_master where type='view'").fetchall()
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 1)  # vacuum attaches a scratch database
         connection.execute("vacuum")

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
 from pipeline.records import Json
 from pipeline.worlds.sql.image import MODULUS, Image, row_hash
-from pipeline.worlds.sql.schema import CAME, Row, Table
+from pipeline.worlds.sql.schema import CAME, CHANGED, Row, Table
 
 Key = tuple[str, str]
 """A row's identity: table and the text of its key (`Table.key_of`)."""
-Note = Sequence[Json]
-"""A row of the log: table, GONE or CAME, and the values."""
-
-
 @dataclass(frozen=True, slots=True)
 class RowChange:
     """One row before and after; None where it does not exist."""
@@ -28,73 +24,79 @@ class RowChange:
     new: Row | None
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What a transaction did, not yet booked: (key, row that went, row that came), and what it adds up to.
+class Ledger:
+    """The difference between a live world and its seed.
 
-    `size`: characters of the rows that came, and eight more for each value; `state`: what the state hash gains;
-    `read`: rows of the log.
+    The world's triggers call `note`; `book` takes in what was noted when the transaction is committed, `forget` drops it
+    when it is rolled back. `limit` bounds what an episode may write: the characters of new and changed rows, and eight
+    more for each value.
     """
 
-    rows: list[tuple[Key, Row | None, Row | None]]
-    size: int
-    state: int
-    read: int
-
-
-NOTHING = Entry([], 0, 0, 0)
-
-
-class Ledger:
-    """The difference between a live world and its seed."""
-
-    def __init__(self, image: Image) -> None:
+    def __init__(self, image: Image, limit: int) -> None:
         self._image = image
+        self._limit = limit
         self._shapes = {
-            name: (2 + len(table.columns), 2 + len(table.columns) + bool(table.rowid), table)
+            name: (len(table.columns), len(table.columns) + bool(table.rowid), table)
             for name, table in image.tables.items()
         }
-        """By table: where its columns end in a row of the log, where its stored values end."""
+        """By table: how many columns it has, how many stored values."""
         self.clear()
 
     def clear(self) -> None:
+        """The seed."""
         self.rows: dict[Key, tuple[Row | None, Row | None]] = {}
         self.state = self._image.state
+        self.written = 0
         self._order: list[Key] = []
         self._lines: dict[Key, Json] = {}
+        self.forget()
 
-    def read(self, notes: Iterable[Note], room: int) -> Entry:
-        """What a transaction that is not committed yet would change.
+    def forget(self) -> None:
+        """Nothing is noted."""
+        self.noted: list[tuple[Key, Row | None, Row | None]] = []
+        self.problem: Exception | None = None
+        """Why the last note was refused; SQLite itself only says that a function failed."""
+        self._gain = 0
+        self._size = 0
 
-        Raises OverflowError when it is larger than `room`, ValueError for values that JSON does not know,
+    def note(self, name: str, kind: str, *values: Json) -> None:
+        """One row came, went or changed.
+
+        Raises OverflowError when the episode has written more than it may, ValueError for values that JSON does not know,
         sqlite3.IntegrityError for a key that identifies nothing.
         """
-        rows: list[tuple[Key, Row | None, Row | None]] = []
-        size = state = count = 0
-        for note in notes:
-            count += 1
-            name, kind = note[0], note[1]
-            columns, end, table = self._shapes[name]
-            row = tuple(note[2:end])
-            key = (name, table.key_of(row))
-            if table.counted:
-                state += kind * row_hash(name, row if end == columns else row[:-1])
-            if kind == CAME:
-                size += _weigh(row, table)
-                if size > room:
-                    raise OverflowError("the episode has written more than it may")
-                if rows and rows[-1][0] == key and rows[-1][2] is None:
-                    rows[-1] = (key, rows[-1][1], row)
+        columns, size, table = self._shapes[name]
+        try:
+            if kind == CHANGED:
+                old, new = values[:size], values[size:]
+                key, after = (name, table.key_of(old)), (name, table.key_of(new))
+                if key == after:
+                    self.noted.append((key, old, new))
                 else:
-                    rows.append((key, None, row))
+                    self.noted += ((key, old, None), (after, None, new))
+            elif kind == CAME:
+                old, new = None, values
+                self.noted.append(((name, table.key_of(new)), None, new))
             else:
-                rows.append((key, row, None))
-        return Entry(rows, size, state, count)
+                old, new = values, None
+                self.noted.append(((name, table.key_of(old)), old, None))
+            if new is not None:
+                self._size += _weigh(new, table)
+                if self.written + self._size > self._limit:
+                    raise OverflowError(f"the episode has written more than {self._limit} bytes")
+            if table.counted:
+                if new is not None:
+                    self._gain += row_hash(name, new if size == columns else new[:columns])
+                if old is not None:
+                    self._gain -= row_hash(name, old if size == columns else old[:columns])
+        except Exception as problem:
+            self.problem = problem
+            raise
 
-    def book(self, entry: Entry) -> None:
+    def book(self) -> None:
         """Takes in what a committed transaction has done."""
         changed = self.rows
-        for key, old, new in entry.rows:
+        for key, old, new in self.noted:
             known = key in changed
             first = changed[key][0] if known else old
             if not same(first, new):
@@ -104,7 +106,9 @@ class Ledger:
                     insort(self._order, key)
             elif known:
                 del changed[key], self._lines[key], self._order[bisect_left(self._order, key)]
-        self.state = (self.state + entry.state) % MODULUS
+        self.state = (self.state + self._gain) % MODULUS
+        self.written += self._size
+        self.forget()
 
     def lines(self) -> tuple[Json, ...]:
         """`[table, key, row or null]` for each row that differs from the seed, in order. Not to be changed."""
@@ -126,6 +130,8 @@ def _weigh(row: Row, table: Table) -> int:
         kind = type(value)
         if kind is str:
             size += len(value)
+        elif kind is int:
+            continue
         elif kind is bytes or (kind is float and not isfinite(value)):
             raise ValueError(f"a blob or an infinite number in table {table.name}")
     for index in table.key:

@@ -163,7 +163,7 @@ def prove_tools(tools: Iterable[Compiled], image: Image, world: World, limits: L
 
     Raises WorldError naming the tool and step of a statement that is broken, reaches outside, or writes as a query.
     """
-    connection, guard = open_image(image, limits, lambda: world.clock)
+    connection, guard = open_image(image, limits, lambda: world.clock, lambda *values: None)
     try:
         for tool in tools:
             bound = dict.fromkeys([*tool.defaults, *_BOUND])

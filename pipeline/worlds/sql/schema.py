@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from pipeline.records import Json, World, WorldError
 
-LOG_TABLE = "_log"
-"""Where the engine's triggers note changed rows; programs can neither read nor write it."""
-TRIGGER_PREFIX = "_log_"
-RESERVED = frozenset({LOG_TABLE, "changes", "numbers"})
+NOTE = "_note"
+"""The function that the engine's triggers call with each changed row; programs cannot."""
+TRIGGER_PREFIX = "_note_"
+RESERVED = frozenset({"changes", "numbers"})
 """Names that the engine gives to tables of its own."""
-GONE, CAME = -1, 1
-"""A row of the log tells of a row that went, or of one that came."""
+CAME, GONE, CHANGED = "came", "gone", "changed"
+"""What a trigger notes: the new values, the old ones, or the old ones and then the new."""
 
 Row = tuple[Json, ...]
 
@@ -194,20 +194,18 @@ def _ranks(connection: sqlite3.Connection, names: list[str]) -> dict[str, int]:
     return ranks
 
 
-def create_log(connection: sqlite3.Connection, tables: Mapping[str, Table]) -> None:
-    """A log with columns for the widest table, and triggers that note each row that goes or comes. Values keep their
-    exact types there."""
-    width = max(len(table.stored) for table in tables.values())
-    connection.execute(f"create table {LOG_TABLE}(tbl, kind, {', '.join(f'v{i}' for i in range(width))})")
+def create_triggers(connection: sqlite3.Connection, tables: Mapping[str, Table]) -> None:
+    """Triggers that hand each changed row to the engine, its values with their exact types."""
     for table in tables.values():
         label = "'" + table.name.replace("'", "''") + "'"
-        gone, came = (
-            f"insert into {LOG_TABLE}(tbl, kind, {', '.join(f'v{i}' for i in range(len(table.stored)))}) "
-            f"values ({label}, {kind}, {', '.join(f'{side}.{name}' for name in table.stored)})"
-            for side, kind in (("old", GONE), ("new", CAME))
-        )
-        for event, steps in (("insert", (came,)), ("update", (gone, came)), ("delete", (gone,))):
+        old, new = ([f"{side}.{name}" for name in table.stored] for side in ("old", "new"))
+        for event, kind, values in (
+            ("insert", CAME, new),
+            ("update", CHANGED, old + new),
+            ("delete", GONE, old),
+        ):
             trigger = quoted(f"{TRIGGER_PREFIX}{event}_{table.name}")
             connection.execute(
-                f"create trigger {trigger} after {event} on {quoted(table.name)} begin {'; '.join(steps)}; end"
+                f"create trigger {trigger} after {event} on {quoted(table.name)} "
+                f"begin select {NOTE}({label}, '{kind}', {', '.join(values)}); end"
             )
