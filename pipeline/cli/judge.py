@@ -39,7 +39,8 @@ def again(run: RunArgument, changes: WithOption = None, data: DataOption = None)
     """Judges all trajectories anew, without re-running them; the new verdicts lie beside the old ones."""
     import asyncio
 
-    from pipeline.stages.judging import judge_again, judge_diff, open_run
+    from pipeline.stages.judging import judge_again, judge_diff
+    from pipeline.stages.stored import open_run
 
     folder = data_dir(data)
     number = asyncio.run(judge_again(open_run(folder, run, changes)))
@@ -59,7 +60,8 @@ def calibrate(
     """Plants known flaws into good trajectories and measures what each judge misses and falsely reports."""
     import asyncio
 
-    from pipeline.stages.judging import calibrate_run, open_run
+    from pipeline.stages.calibration import calibrate_run
+    from pipeline.stages.stored import open_run
 
     context = open_run(data_dir(data), run, changes)
     figures = asyncio.run(calibrate_run(context, seed=seed, per_kind=per_kind)).to_json()
@@ -109,7 +111,8 @@ def export_sample(
 ) -> None:
     """A stratified sample of verdicts for people to label."""
     from pipeline.records.errors import ConfigError
-    from pipeline.stages.judging import export_labels, open_run
+    from pipeline.stages.labels import export_labels
+    from pipeline.stages.stored import open_run
 
     if file.exists():
         raise ConfigError(f"{file} exists.", way_out="Give a new file name; labels are never overwritten.")
@@ -124,7 +127,8 @@ def import_sample(
     data: DataOption = None,
 ) -> None:
     """Agreement and kappa of people and judges, per kind of check."""
-    from pipeline.stages.judging import import_labels, open_run
+    from pipeline.stages.labels import import_labels
+    from pipeline.stages.stored import open_run
 
     figures = import_labels(open_run(data_dir(data), run), file.read_text(encoding="utf-8"))
     typer.echo(json.dumps(figures, indent=2))

@@ -32,8 +32,8 @@ def export(
     data: DataOption = None,
 ) -> None:
     """Writes a dataset folder with card and splits, verified row by row."""
+    from pipeline.stages.calibration import refuse_unsure
     from pipeline.stages.context import Context
-    from pipeline.stages.judging import refuse_unsure
     from pipeline.store import RunFolder
     from pipeline.store.export import export as write
 

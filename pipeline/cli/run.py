@@ -41,8 +41,6 @@ def validate(config: Annotated[Path, typer.Argument(help="Configuration file.")]
     from pipeline.stages.worlds import world_files
 
     loaded = load_config(config)
-    for name in {*loaded.roles.values(), *loaded.judging.judges} - {"teacher"}:
-        loaded.resolve(name)
     files = world_files(loaded)
     stages_of("all", loaded)
     typer.echo(f"{config} is fine: {len(files)} world files, roles {_roles(loaded)}.")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from pipeline.config.section import Section
 
@@ -52,3 +52,16 @@ class JudgingConfig(Section):
     """How many of each kind a model judge sees in a calibration."""
     quality: QualityConfig = QualityConfig()
     selection: SelectionConfig = SelectionConfig()
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """The models that are named here."""
+        return (*self.judges, *((self.escalation,) if self.escalation else ()))
+
+    @model_validator(mode="after")
+    def _models_only(self) -> Self:
+        if "teacher" in self.model_names:
+            raise ValueError(
+                "the teacher judges by the rules alone, which always take part: name models in judges and escalation"
+            )
+        return self

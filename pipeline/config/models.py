@@ -157,10 +157,15 @@ class ModelsConfig(Section):
     """How often a model is shown what was wrong with its structured answer."""
     cache: CacheConfig = CacheConfig()
 
+    @property
+    def further_names(self) -> tuple[str, ...]:
+        """Names of models that other sections hold."""
+        return ()
+
     @model_validator(mode="after")
     def _names_resolve(self) -> Self:
         """A name that leads nowhere, or an address with credentials, is found before anything is written down."""
-        for name in (*self.models, *self.roles.values()):
+        for name in (*self.models, *self.roles.values(), *self.further_names):
             if name != TEACHER:
                 try:
                     self.resolve(name)

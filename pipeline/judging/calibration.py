@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipeline.judging.differences import differences
 from pipeline.judging.intervals import Share
 from pipeline.judging.judge import judge
 from pipeline.judging.planting import FLAWS, HARMLESS, Story, Told
-from pipeline.records import Judge, ModelError, PolicyCheck, ReplyCheck, Value, Verdict
+from pipeline.records import Judge, ModelError, PolicyCheck, ReplyCheck, Value, Verdict, World
 
 CERTAIN = frozenset({"state", "calls", "facts"})
 """What a flaw has to touch so that the rules must find it."""
@@ -159,7 +160,7 @@ async def calibrate(
             tally.add(value)
             if value is Value.PASS:
                 found.missed.append((kind, told.trajectory.id))
-            await _show(told, kind, judges, found, shown, per_judge, spent, flawed=True)
+            await _show(told, kind, story.world, judges, found, shown, per_judge, spent, flawed=True)
         for name, vary in HARMLESS.items():
             tally = rules.clean.setdefault(name, Tally())
             told = await vary(story, random.Random(f"{name}/{story.trajectory.id}/{seed}"))
@@ -169,7 +170,7 @@ async def calibrate(
             tally.add(value)
             if value is Value.FAIL:
                 found.alarmed.append((name, told.trajectory.id, reason))
-            await _show(told, name, judges, found, shown, per_judge, spent, flawed=False)
+            await _show(told, name, story.world, judges, found, shown, per_judge, spent, flawed=False)
     return found
 
 
@@ -181,6 +182,7 @@ async def _by_rules(told: Told, story: Story) -> tuple[Value, str]:
 async def _show(
     told: Told,
     kind: str,
+    world: World,
     judges: Sequence[Judge],
     found: Calibration,
     shown: Counter[str],
@@ -194,10 +196,11 @@ async def _show(
         return
     shown[kind] += 1
     criteria = standing_criteria(told)
+    changes = differences(world, told.final, told.task.initial)
     for one, error in zip(judges, found.judges, strict=True):
         before = spent()
         try:
-            verdicts = await one.judge(told.task, _bare(told), criteria)
+            verdicts = await one.judge(told.task, _bare(told), criteria, changes)
         except ModelError:
             verdicts = []
         error.cost += spent() - before

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pipeline.judging.checks import decide, protocol
+from pipeline.judging.differences import differences
 from pipeline.judging.evidence import Evidence
 from pipeline.judging.facts import says_what_it_knows
 from pipeline.judging.hacks import hack_checks
+from pipeline.judging.invariants import invariant_verdicts
 from pipeline.judging.states import state_verdicts
 from pipeline.judging.verdict import aggregate
 from pipeline.judging.voting import unscored, vote
@@ -35,10 +37,12 @@ async def judge(
     world: World | None,
     judges: Sequence[Judge] = (),
     escalation: Judge | None = None,
+    states: Mapping[str, Snapshot] | None = None,
 ) -> Judgement:
     """All verdicts on one trajectory, and the judgement they add up to.
 
-    Model judges are asked only when nothing certain has failed. Raises TaskError for a rubric without a
+    `states` are the snapshots it went through, by reference: the world's invariants have to hold in all of them;
+    without them only the final one is looked at. Model judges are asked only when nothing certain has failed. Raises TaskError for a rubric without a
     mandatory check or with contradictory ones, and for a trajectory of another world or version of it.
     """
     if task.rubric.faults:
@@ -73,9 +77,11 @@ async def judge(
             [c for c in task.rubric.checks if isinstance(c, StateCheck)], world, final, task.initial
         )
     )
+    verdicts.extend(invariant_verdicts(trajectory.events, world, final, states))
     failed = any(one.value is Value.FAIL and one.mandatory for one in verdicts)
     if open_checks and not failed:
-        verdicts.extend(await vote(judges, escalation, task, trajectory, open_checks))
+        changes = differences(world, final, task.initial) if judges else ""
+        verdicts.extend(await vote(judges, escalation, task, trajectory, open_checks, changes))
     elif open_checks:
         verdicts.extend(unscored(check, "a certain check has failed already") for check in open_checks)
     return aggregate(trajectory.id, verdicts, task.rubric.threshold)

@@ -52,7 +52,7 @@ class TaskQuality:
     def row(self) -> dict[str, Any]:
         """As a row of `measures`."""
         return {
-            "stage": "judging",
+            "stage": "selection",
             "name": "task_pass_rate",
             "part": self.task,
             "value": self.passed.value,

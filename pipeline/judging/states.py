@@ -1,4 +1,4 @@
-"""State checks and invariants on the state a trajectory left, each decided once per state.
+"""State checks on the state a trajectory left, each decided once per state.
 
 Attempts at one task often end in the same state, so a query is remembered by world, state and clock; only when one
 is new is the state restored, in a copy of the world that stays open, and all new queries run as one statement.
@@ -38,20 +38,7 @@ def holding(
 
 
 def _run(world: World, final: Snapshot, queries: Sequence[str], initial: Sequence[str]) -> list[Answer]:
-    live = _live(world)
-    try:
-        since: Sequence[RowChange] = ()
-        if initial:
-            live.reset()
-            live.apply(initial)
-            since = live.changes()
-        live.restore(final)
-    except WorldError as error:
-        live.reset()
-        raise TaskError(
-            f"The final state of a trajectory does not fit its world {world.name}: {error.what}",
-            way_out="Judge it with the tool repository of the run that made it.",
-        ) from error
+    live, since = opened_at(world, final, initial)
     live.list_changes(since)
     if not _plain(queries):
         return _singly(live, queries)
@@ -60,6 +47,28 @@ def _run(world: World, final: Snapshot, queries: Sequence[str], initial: Sequenc
         return [bool(value) for value in live.ask(together, limit=1)[0].values()]
     except WorldError:
         return _singly(live, queries)  # to tell which one it is
+
+
+def opened_at(
+    world: World, state: Snapshot, initial: Sequence[str] = ()
+) -> tuple[SqlWorld, Sequence[RowChange]]:
+    """The open copy of a world in a state, and what `initial` had changed in it. Raises TaskError when the state does
+    not fit the world."""
+    live = _live(world)
+    since: Sequence[RowChange] = ()
+    try:
+        if initial:
+            live.reset()
+            live.apply(initial)
+            since = live.changes()
+        live.restore(state)
+    except WorldError as error:
+        live.reset()
+        raise TaskError(
+            f"A state of a trajectory does not fit its world {world.name}: {error.what}",
+            way_out="Judge it with the tool repository of the run that made it.",
+        ) from error
+    return live, since
 
 
 def _plain(queries: Iterable[str]) -> bool:
@@ -91,7 +100,7 @@ def state_verdicts(
     final: Snapshot | None,
     initial: Sequence[str] = (),
 ) -> list[Verdict]:
-    """One verdict per check, and one more when an invariant is broken."""
+    """One verdict per check."""
     if world is None or final is None:
         return [_verdict(check, Value.UNSCORED, Owner.TOOL, "this host keeps no state") for check in checks]
     verdicts: list[Verdict] = []
@@ -116,19 +125,8 @@ def _in_world(
         if len(quiet) == len(checks):
             return [_decided(check, True) for check in quiet]
         final = Snapshot(ref="", state=_live_seed(world), world=world.id, clock=world.clock)
-    invariants = world.invariants if final.rows else ()
-    answers = holding(
-        world, final, [check.sql for check in checks] + [one.sql for one in invariants], initial
-    )
-    verdicts = [_decided(check, answer) for check, answer in zip(checks, answers, strict=False)]
-    for invariant, answer in zip(invariants, answers[len(checks) :], strict=True):
-        if answer is not True:
-            reason = f"the invariant {invariant.name!r} is broken" if answer is False else str(answer)
-            verdicts.append(
-                Verdict(check="invariants", kind="state", value=Value.FAIL, owner=Owner.TOOL, reason=reason)
-            )
-            break
-    return verdicts
+    answers = holding(world, final, [check.sql for check in checks], initial)
+    return [_decided(check, answer) for check, answer in zip(checks, answers, strict=True)]
 
 
 def _live_seed(world: World) -> str:

@@ -40,6 +40,7 @@ async def vote(
     task: Task,
     trajectory: Trajectory,
     checks: Sequence[Open],
+    changes: str = "",
 ) -> list[Verdict]:
     """One verdict per check: the majority of those who decide; where they disagree evenly, the escalation's.
 
@@ -50,21 +51,23 @@ async def vote(
         return [unscored(check, "no judge is configured") for check in checks]
     votes: dict[str, list[Verdict]] = {check.name: [] for check in checks}
     for one in judges:
-        for verdict in await _ask(one, task, trajectory, checks):
+        for verdict in await _ask(one, task, trajectory, checks, changes):
             votes[verdict.check].append(verdict)
     open_still = [check for check in checks if _split(votes[check.name])]
     if escalation is not None and open_still:
-        last = {v.check: v for v in await _ask(escalation, task, trajectory, open_still)}
+        last = {v.check: v for v in await _ask(escalation, task, trajectory, open_still, changes)}
         for check in open_still:
             if last[check.name].value is not Value.UNSCORED:
                 votes[check.name] = [last[check.name]]
     return [_majority(check, votes[check.name]) for check in checks]
 
 
-async def _ask(one: Judge, task: Task, trajectory: Trajectory, checks: Sequence[Open]) -> list[Verdict]:
+async def _ask(
+    one: Judge, task: Task, trajectory: Trajectory, checks: Sequence[Open], changes: str
+) -> list[Verdict]:
     """Exactly one verdict for each check, whatever the judge returned."""
     try:
-        answers = await one.judge(task, trajectory, checks)
+        answers = await one.judge(task, trajectory, checks, changes)
     except ModelError as error:
         if type(error) is not ModelError:
             raise

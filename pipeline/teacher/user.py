@@ -25,7 +25,9 @@ class TeacherUser:
         turn, tries = self._tries
         self._tries = (move.turn, tries + 1 if turn == move.turn else 0)
         again = f"/{self._tries[1]}" if self._tries[1] else ""
-        rng = random.Random(f"{self._seed}/{move.turn}/{len(messages)}{again}")
+        # All attempts at a task open alike, so that a better and a worse one share their beginning.
+        opening = f"opening/{self.task.id}" if move.act == "open" else f"{self._seed}/{move.turn}/{len(messages)}"
+        rng = random.Random(f"{opening}{again}")
         text = self._words(move, rng)
         return UserWords(text, Usage(tokens_out=len(text) // 4 + 1))
 

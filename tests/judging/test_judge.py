@@ -92,7 +92,7 @@ async def test_a_broken_query_is_the_tools_fault_and_never_passes(stories: list[
         rubric=rubric(StateCheck(name="s", sql="select x from nowhere"), StateCheck(name="o", sql="select 1"))
     )
     judgement = await judge(task, story.trajectory, await final(story), story.world)
-    values = {one.check: (one.value, one.owner) for one in judgement.verdicts if one.kind == "state"}
+    values = {one.check: (one.value, one.owner) for one in judgement.verdicts if one.check in ("s", "o")}
     assert values == {"s": (Value.UNSCORED, Owner.TOOL), "o": (Value.PASS, Owner.AGENT)}
     assert judgement.value is Value.UNSCORED
 

@@ -60,7 +60,11 @@ class Fixed:
         self.name, self.value = name, value
 
     async def judge(
-        self, task: Task, trajectory: Trajectory, criteria: list[ReplyCheck | PolicyCheck]
+        self,
+        task: Task,
+        trajectory: Trajectory,
+        criteria: list[ReplyCheck | PolicyCheck],
+        changes: str = "",
     ) -> list[Verdict]:
         assert trajectory.planted == ()
         assert not any(event.note.startswith("flaw") for event in trajectory.events)

@@ -13,19 +13,12 @@ import pytest
 from pipeline.config import parse_config
 from pipeline.config.judging import JudgingConfig
 from pipeline.records import RunError
+from pipeline.stages.calibration import calibrate_run, measured_error, refuse_unsure
 from pipeline.stages.context import Context
-from pipeline.stages.judging import (
-    calibrate_run,
-    export_labels,
-    import_labels,
-    judge_again,
-    judge_diff,
-    measured_error,
-    open_run,
-    qualities,
-    refuse_unsure,
-    selection_unit,
-)
+from pipeline.stages.judging import judge_again, judge_diff
+from pipeline.stages.labels import export_labels, import_labels
+from pipeline.stages.selection import qualities, selection_unit
+from pipeline.stages.stored import open_run
 from pipeline.stages.tasks import task_units, tasks_unit
 from pipeline.stages.trajectories import trajectories_unit, trajectory_units
 from pipeline.stages.worlds import worlds_unit

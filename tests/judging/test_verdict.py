@@ -83,7 +83,9 @@ class Says:
         self.answers = answers
         self.asked = 0
 
-    async def judge(self, task: Task, trajectory: Trajectory, criteria: object) -> list[Verdict]:
+    async def judge(
+        self, task: Task, trajectory: Trajectory, criteria: object, changes: str = ""
+    ) -> list[Verdict]:
         self.asked += 1
         return list(self.answers)
 

@@ -92,8 +92,9 @@ def verdicts(entries: list[dict[str, object]]) -> str:
 async def judged(serve: Serve, cache_dir: Path, answer: object) -> tuple[list[object], Received]:
     endpoint = serve(answer)  # type: ignore[arg-type]
     async with Models(config_for(endpoint, repairs=0), cache_dir=cache_dir) as models:
-        judge = ModelJudge(Seat(models, "m", "judge", seed=3), changes=lambda trajectory: "visits 7: deleted")
-        return list(await judge.judge(make_task(), make_trajectory(), CRITERIA)), endpoint.calls[0]
+        judge = ModelJudge(Seat(models, "m", "judge", seed=3))
+        verdicts = await judge.judge(make_task(), make_trajectory(), CRITERIA, "visits 7: deleted")
+        return list(verdicts), endpoint.calls[0]
 
 
 async def test_the_judge_sees_calls_and_results_and_nothing_breaks_its_frame(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -46,27 +46,26 @@ class JudgeAnswer(Record):
 
 
 class ModelJudge:
-    """One judge. `unscored` wherever it cannot be read, contradicts itself or points at nothing.
-
-    `changes` may tell what a trajectory changed in its world, in words; the judge sees it beside the transcript.
-    """
+    """One judge. `unscored` wherever it cannot be read, contradicts itself or points at nothing."""
 
     def __init__(
         self,
         seat: Seat,
         *,
         temperature: float | None = 0.0,
-        changes: Callable[[Trajectory], str] | None = None,
         prompts: Prompts | None = None,
     ) -> None:
         self._seat = seat
         self._temperature = temperature
-        self._changes = changes
         self._prompt = (prompts or shipped()).get("judge/criteria")
         self.name = f"model:{seat.model}"
 
     async def judge(
-        self, task: Task, trajectory: Trajectory, criteria: Sequence[ReplyCheck | PolicyCheck]
+        self,
+        task: Task,
+        trajectory: Trajectory,
+        criteria: Sequence[ReplyCheck | PolicyCheck],
+        changes: str = "",
     ) -> list[Verdict]:
         """One verdict for each criterion, in their order. EndpointDown and BudgetExceeded pass through."""
         if not criteria:
@@ -77,7 +76,7 @@ class ModelJudge:
             facts=[f"{fact.label}: {fact.spoken}" for fact in task.facts],
             criteria=[{"id": name, "text": _wording(check)} for name, check in shown.items()],
             events=[event_line(event) for event in trajectory.events],
-            changes=self._changes(trajectory) if self._changes is not None else "",
+            changes=changes,
             fence=content_id("transcript", [event.content for event in trajectory.events]),
             end=str(trajectory.end_reason),
         )

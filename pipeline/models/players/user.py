@@ -14,12 +14,21 @@ _MOST_TURNS = 30
 
 
 class ModelUser:
-    """One episode's user. It words moves; what is told and when it is over is not its business."""
+    """One episode's user. It words moves; what is told and when it is over is not its business.
+
+    `opening` is the seat that its first words come from: one for all attempts at a task, so that they begin alike.
+    """
 
     def __init__(
-        self, seat: Seat, *, temperature: float | None = None, prompts: Prompts | None = None
+        self,
+        seat: Seat,
+        *,
+        opening: Seat | None = None,
+        temperature: float | None = None,
+        prompts: Prompts | None = None,
     ) -> None:
         self._seat = seat
+        self._opening = opening or seat
         self._temperature = temperature
         self._prompt = (prompts or shipped()).get("user/turn")
         self._again = (prompts or shipped()).get("user/again")
@@ -44,7 +53,8 @@ class ModelUser:
         if self._last is not None and self._last[:2] == (move, len(messages)):
             asked += (Message(role="assistant", content=self._last[2]), *self._again.render(facts=facts))
             version = with_prompt(version, self._again.version)
-        answer = await self._seat.ask(asked, version, temperature=self._temperature, max_tokens=400)
+        seat = self._opening if move.act == "open" else self._seat
+        answer = await seat.ask(asked, version, temperature=self._temperature, max_tokens=400)
         text = _NAMED.sub("", answer.content).strip()
         if len(text) > 1 and text[0] == text[-1] == '"':
             text = text[1:-1].strip()

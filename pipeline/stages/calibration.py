@@ -1,0 +1,139 @@
+"""Calibration of a run's judges against flaws planted in its own good trajectories, and what follows from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipeline.config.judging import JudgingConfig
+from pipeline.judging.calibration import RULES, Calibration, JudgeError, calibrate
+from pipeline.judging.intervals import Share
+from pipeline.judging.planting import Story
+from pipeline.records import RunError, Value
+from pipeline.stages.context import Context, call_rows
+from pipeline.stages.players import Players
+from pipeline.stages.stored import latest_judgements, stored
+from pipeline.store import Row, RunFolder
+from pipeline.store.shards import read_rows
+
+STAGE = "calibration"
+
+
+def good_stories(context: Context) -> list[Story]:
+    """The attempts of a run in which flaws are planted: passed by the latest judging, and honest."""
+    latest = latest_judgements(context.folder)
+    return [
+        Story(one.world, one.task, one.trajectory, one.final.state)
+        for one in stored(context)
+        if latest.get(one.trajectory.id, one.row)["value"] == Value.PASS
+        and not one.trajectory.planted
+        and one.final is not None
+        and one.world is not None
+    ]
+
+
+async def calibrate_run(
+    context: Context, *, seed: int | None = None, per_kind: int | None = None
+) -> Calibration:
+    """Plants flaws into the good trajectories of a run, measures all configured judges, and stores the figures.
+
+    Raises RunError when the run has no good trajectory.
+    """
+    folder, config = context.folder, context.config.judging
+    stories = good_stories(context)
+    if not stories:
+        raise RunError(
+            f"The run {folder.name} has no honest trajectory that passed, so nothing can be planted.",
+            way_out="Calibrate a run of the flow trajectories or all.",
+        )
+    with folder.lock():
+        number = 1 + max((number for _, number in folder.units(STAGE)), default=0)
+        with folder.journal(STAGE, number) as journal:
+            async with context.models(journal) as models:
+                players = Players(context.config, models, STAGE)
+                measured = await calibrate(
+                    stories,
+                    judges=players.all_judges(),
+                    seed=context.config.seed if seed is None else seed,
+                    per_kind=per_kind or config.calibration_per_kind,
+                    per_judge=config.calibration_per_judge,
+                    spent=lambda: models.ledger.totals.cost,
+                )
+                calls = call_rows(models.ledger.drain())
+        rows = [row for one in (measured.rules, *measured.judges) for row in _measures(one)]
+        folder.write_shard(STAGE, number, {"measures": rows, "model_calls": calls})
+    return measured
+
+
+def _measures(error: JudgeError) -> list[Row]:
+    about = {"version": error.version, "cost": error.cost}
+    rows = [
+        _measure("judge_misses", error.judge, error.misses(), about),
+        _measure("judge_false_alarms", error.judge, error.false_alarms(), about),
+        _measure("judge_abstentions", error.judge, error.abstentions(), about),
+    ]
+    rows += [
+        _measure("judge_misses", f"{error.judge}/{kind}", Share(one.passed, one.n), about)
+        for kind, one in sorted(error.flawed.items())
+    ]
+    rows += [
+        _measure("judge_false_alarms", f"{error.judge}/{kind}", Share(one.failed, one.n), about)
+        for kind, one in sorted(error.clean.items())
+    ]
+    return rows
+
+
+def _measure(name: str, part: str, share: Share, about: dict[str, Any]) -> Row:
+    return {
+        "stage": STAGE,
+        "name": name,
+        "part": part,
+        "value": share.value,
+        "n": share.of,
+        "detail": {"ci95": share.ci95, "count": share.count, **about},
+    }
+
+
+def measured_error(folder: RunFolder) -> float | None:
+    """The largest share of misses or false alarms of any judge that the run's verdicts come from, by the latest
+    calibration: what only one judge decides is as sure as that judge. None when one of them was not measured."""
+    units = folder.units(STAGE)
+    if not units:
+        return None
+    errors: dict[str, list[float | None]] = {}
+    for row in read_rows(folder.unit(*units[-1]) / "measures.parquet", ["name", "part", "value"]):
+        if row["name"] in ("judge_misses", "judge_false_alarms"):
+            errors.setdefault(row["part"], []).append(row["value"])
+    shares = [share for name in judges_used(folder) for share in errors.get(name, [None])]
+    known = [share for share in shares if share is not None]
+    return max(known) if len(known) == len(shares) else None
+
+
+def judges_used(folder: RunFolder) -> list[str]:
+    """Names of the judges that gave the verdicts of a run's latest judging; the rules always take part."""
+    latest = max((number for _, number in folder.units("judging")), default=0)
+    names = {
+        row["judge"]
+        for row in folder.rows("verdicts", columns=("judge", "round", "value"))
+        if row["round"] == latest and row["value"] != Value.UNSCORED
+    }
+    return sorted({RULES} | {one for name in names if name for one in name.split("+")})
+
+
+def refuse_unsure(folder: RunFolder, config: JudgingConfig) -> None:
+    """Raises RunError when `judging.max_error` is set and the judging's error is larger or was never measured."""
+    if config.max_error is None:
+        return
+    error = measured_error(folder)
+    way_out = f"`tracemill judge calibrate {folder.name}` measures it."
+    if error is None:
+        raise RunError(
+            f"The run {folder.name} demands a judging error of at most {config.max_error:g}, and none was measured for"
+            f" {', '.join(judges_used(folder))}.",
+            way_out=way_out,
+        )
+    if error > config.max_error:
+        raise RunError(
+            f"The judging of the run {folder.name} errs in {error:.2%} of cases, more than the {config.max_error:.2%}"
+            " of judging.max_error: nothing is published.",
+            way_out="Mend the checks or judges, judge again and calibrate again.",
+        )
