@@ -44,6 +44,10 @@ class Config(ModelsConfig):
     rephrase: RephraseSection = RephraseSection()
     publish: PublishSection = PublishSection()
 
+    @property
+    def further_names(self) -> tuple[str, ...]:
+        return self.judging.model_names
+
     def to_yaml(self) -> str:
         """The resolved configuration; it runs again as it stands."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)

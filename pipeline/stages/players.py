@@ -50,7 +50,9 @@ class Players:
         if self.plays("user") == TEACHER:
             return TeacherUser(task, world, trajectory)
         return ModelUser(
-            self.seat("user", trajectory, attempt), temperature=self.config.trajectories.temperature
+            self.seat("user", trajectory, attempt),
+            opening=self.seat("user", task.id),
+            temperature=self.config.trajectories.temperature,
         )
 
     def policy(self, task: Task, world: World, trajectory: str, attempt: int) -> Policy:
@@ -79,6 +81,12 @@ class Players:
         if name is None:
             return None
         return ModelJudge(Seat(self.models, name, "judge", self.stage, "escalation", 0, self.config.seed))
+
+    def all_judges(self) -> list[Judge]:
+        """Each model that judges or decides between judges, once."""
+        last = self.escalation()
+        judges = [*self.judges(), *([last] if last else [])]
+        return list({one.name: one for one in judges}.values())
 
     def versions(self, world: World, code: str) -> Versions:
         """What shapes a trajectory, for its record."""

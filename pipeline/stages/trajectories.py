@@ -56,10 +56,15 @@ class Finished:
     """Why it stopped, when it did not end by itself."""
 
     @property
+    def states(self) -> dict[str, Snapshot]:
+        """The recorded states by reference."""
+        return {one.ref: one for one in self.snapshots}
+
+    @property
     def last_snapshot(self) -> Snapshot | None:
         """The state in which it ended, as far as it was recorded."""
         last = next((e.after for e in reversed(self.trajectory.events) if e.after), self.snapshots[0].ref)
-        return {one.ref: one for one in self.snapshots}.get(last)
+        return self.states.get(last)
 
 
 async def trajectories_unit(context: Context, number: int) -> bool:
@@ -233,6 +238,6 @@ class Attempts:
         """The judgement on a finished attempt, and further rows that it gave rise to."""
         world = task_world(task, self.worlds)
         judgement = await judge(
-            task, done.trajectory, done.last_snapshot, world, self._judges, self._escalation
+            task, done.trajectory, done.last_snapshot, world, self._judges, self._escalation, done.states
         )
         return judgement, {}
