@@ -171,7 +171,9 @@ class UserMachine:
             f for f in self._goal_facts() if f.disclosure == "corrected" and f.name not in self.ledger.told
         ]
         keep = [f for f in facts if not f.name.startswith("which ")]
-        wrong = [f for f in said_wrong if self._rng.random() < 0.5]
+        # What the opening says depends on the task alone: its attempts begin alike.
+        rng = random.Random(f"opening/{self.task.id}") if act == "open" else self._rng
+        wrong = [f for f in said_wrong if rng.random() < 0.5]
         return self._make(act, tuple(keep + wrong), tuple(f.name for f in wrong))
 
     def _goal_facts(self) -> list[Fact]:
