@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +38,22 @@ def chain(run: str, target: str) -> str:
     for stage in stages_of(target, context.config):
         units = STAGES[stage].units(context)
         missing = [number for number in range(units) if not context.folder.shard_done(stage, number)]
-        futures = [unit.submit(run, stage, number) for number in missing]
+        with _without_interrupts():
+            futures = [unit.submit(run, stage, number) for number in missing]
         paused = [reason for future in futures if (reason := future.result())]
         if paused:
             return paused[0]
     return ""
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Workers that are started here inherit that a Ctrl-C waits, until they know what to make of it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def runner(context: Context) -> TaskRunner[Any]:

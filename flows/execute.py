@@ -13,10 +13,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from flows.chain import chain, runner  # isort: skip  (sets Prefect's defaults first)
-from prefect.context import FlowRunContext
-from prefect.server.api.server import SubprocessASGIServer
-from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 
+from flows.server import server
 from pipeline.stages.context import Context
 from pipeline.store import RunFolder
 
@@ -27,47 +25,44 @@ Watch = Callable[[RunFolder], AbstractContextManager[None]]
 def execute(folder: RunFolder, watch: Watch) -> str:
     """Runs what is left of the folder's flow. Empty when finished, else why it is paused; the status is set.
 
-    Raises RunError when another process holds the run, and whatever a unit raised; resume goes on from there.
+    Raises RunError when another process holds the run, KeyboardInterrupt after a Ctrl-C, and whatever a unit raised;
+    resume goes on from there.
     """
     with folder.lock():
         folder.status = "running"
-        _stop_on_signals(folder)
         status = "failed"
         try:
-            with watch(folder), _server():
-                context = Context.open(folder.path)
+            context = Context.open(folder.path)
+            with _signals(folder, drain=context.asks_models), watch(folder), server():
                 reason = chain.with_options(task_runner=runner(context))(str(folder.path), folder.flow)
             status = "paused" if reason else "finished"
+            if reason and folder.stopping:
+                raise KeyboardInterrupt
             return reason
-        except KeyboardInterrupt:
-            status = "interrupted"
+        except BaseException as error:
+            if folder.stopping or isinstance(error, KeyboardInterrupt):
+                status = "interrupted"
+                raise KeyboardInterrupt from error
             raise
         finally:
             folder.status = status
 
 
 @contextlib.contextmanager
-def _server() -> Iterator[None]:
-    """Prefect's temporary server, one for this process and its workers (each would start its own otherwise); none where
-    the user has named a server, or where another flow runs this one and has one already."""
-    if get_current_settings().api.url or FlowRunContext.get() is not None:
-        yield
-        return
-    server = SubprocessASGIServer()
-    server.start()
-    try:
-        with temporary_settings({PREFECT_API_URL: server.api_url}):
-            yield
-    finally:
-        server.stop()
+def _signals(folder: RunFolder, *, drain: bool) -> Iterator[None]:
+    """What a Ctrl-C means while the block runs.
 
-
-def _stop_on_signals(folder: RunFolder) -> None:
-    """Ctrl-C and a termination end the run at once: every event is committed already, so there is nothing to save.
-    Workers and Prefect's temporary server end with it. The message says how to go on."""
+    Where models are asked, the first one lets the calls that are under way end, since they are paid for, and starts
+    nothing more. A second one stops at once, as does the first where nothing costs anything, a hang-up or a termination:
+    every event is committed already, so nothing is lost but answers that were on their way.
+    """
 
     def stop(number: int, frame: object) -> None:
-        for one in (signal.SIGINT, signal.SIGTERM):
+        if number == signal.SIGINT and drain and not folder.stopping:
+            folder.stop()
+            _say("stopping: calls that are under way are finished and saved; Ctrl-C again stops at once")
+            return
+        for one in _SIGNALS:
             signal.signal(one, signal.SIG_IGN)
         folder.status = "interrupted"
         for worker in multiprocessing.active_children():
@@ -75,16 +70,25 @@ def _stop_on_signals(folder: RunFolder) -> None:
         for child in _children():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGTERM)
-        print(
-            f"\ntracemill: interrupted; go on with: tracemill resume {folder.name}",
-            file=sys.stderr,
-            flush=True,
-        )
+        _say(f"interrupted; go on with: tracemill resume {folder.name}")
         os._exit(128 + number)
 
-    if threading.current_thread() is threading.main_thread():
-        for one in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(one, stop)
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {one: signal.signal(one, stop) for one in _SIGNALS}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def _say(text: str) -> None:
+    print(f"\ntracemill: {text}", file=sys.stderr, flush=True)
 
 
 def _children() -> list[int]:

@@ -6,6 +6,7 @@ same folder, and what a killed machine left behind is finished by the next run o
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 from contextlib import nullcontext
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import flows.settings  # noqa: F401  # isort: skip  (before Prefect)
-from prefect import flow
+from prefect import flow, get_run_logger
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import (
     FlowFilter,
@@ -29,7 +30,7 @@ from flows.execute import execute
 from pipeline import __version__
 from pipeline.config import load_config
 from pipeline.stages.units import stages_of
-from pipeline.store import RunFolder, names
+from pipeline.store import RunFolder, names, readable
 
 NAME = "tracemill-scheduled"
 _NOTICE_SECONDS = 60
@@ -51,8 +52,16 @@ def tell(flow: Any, flow_run: FlowRun, state: State[Any]) -> None:
 
 
 def run_name(product: str, flow_run: object) -> str:
-    """The name of the run folder of a flow run; every attempt of it has the same."""
-    return f"{product}-{str(flow_run)[:8]}"
+    """The name of the run folder of a flow run; every attempt of it has the same, and no other one.
+
+    The beginning of Prefect's ids is the time at which a run was planned, and many are planned at once: hence the hash.
+    """
+    return f"{product}-{_drawn(flow_run):010x}"
+
+
+def _drawn(flow_run: object) -> int:
+    """A number of 40 bits that belongs to one flow run, whatever becomes of the folders of others."""
+    return int.from_bytes(hashlib.blake2b(str(flow_run).encode(), digest_size=5).digest())
 
 
 @flow(
@@ -75,19 +84,19 @@ def scheduled(
 ) -> list[str]:
     """The names of the runs that were worked on: those picked up, then the new one.
 
-    Without `seed` each run gets the configuration's plus the number of earlier runs of this product, since equal
-    seeds would give equal data. Records of Prefect older than `keep_days` are removed; 0 keeps all.
+    Without `seed` each run gets the configuration's plus a number drawn from the flow run's id, since equal seeds would
+    give equal data. Records of Prefect older than `keep_days` are removed; 0 keeps all.
     """
     loaded = load_config(Path(config) if config else None, {"tasks.count": count, "data": data})
     stages_of(product, loaded)
     earlier = left_behind(loaded.data, product)
     for folder in earlier:
-        _work(folder, on_failure)
+        _pick_up(folder, on_failure)
     name = run_name(product, present.id)
     if name in names(loaded.data):
         folder = RunFolder.open(loaded.data, name)
     else:
-        fresh = loaded.seed + _runs_of(loaded.data, product) if seed is None else seed
+        fresh = loaded.seed + _drawn(present.id) if seed is None else seed
         settings = loaded.model_copy(update={"seed": fresh})
         folder = RunFolder.create(loaded.data, name, product, fresh, settings.to_yaml(), version=__version__)
     if folder.status != "finished":
@@ -99,16 +108,22 @@ def scheduled(
 
 def left_behind(data: Path, product: str) -> list[RunFolder]:
     """Runs of a product whose process was killed or interrupted. Those of a person at work hold their lock."""
-    opened = (RunFolder.open(data, name) for name in names(data))
     return [
         folder
-        for folder in opened
+        for folder in readable(data)
         if folder.flow == product and folder.status in ("running", "interrupted") and not folder.holder()
     ]
 
 
-def _runs_of(data: Path, product: str) -> int:
-    return sum(RunFolder.open(data, name).flow == product for name in names(data))
+def _pick_up(folder: RunFolder, on_failure: str | None) -> None:
+    """Finishes what was left behind. Where that cannot be done, it is told, and the run is not picked up again."""
+    try:
+        _work(folder, on_failure)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is no reason to make nothing new
+        if on_failure:
+            about = {"run": folder.name, "state": "Failed", "message": str(error)}
+            notify(on_failure, {"flow": folder.flow, **about})
+        get_run_logger().error("The run %s could not be finished: %s", folder.name, error)
 
 
 def _work(folder: RunFolder, on_failure: str | None) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pipeline.config.models import Resolved
 from pipeline.models.wire import Completion
-from pipeline.records import BudgetExceeded, ChatRequest, Outcome, Record
+from pipeline.records import BudgetExceeded, ChatRequest, Interrupted, Outcome, Record
 
 
 class ModelCall(Record):
@@ -59,6 +59,8 @@ class Budget:
     max_tokens: int | None = None
     max_errors: int | None = None
     spent: Totals = field(default_factory=Totals)
+    stopping: Callable[[], bool] = bool
+    """Whether the run was asked to stop, and nothing more may be asked."""
 
 
 class Ledger:
@@ -92,8 +94,11 @@ class Ledger:
         return rows
 
     def check(self) -> None:
-        """Raises BudgetExceeded when a limit has been reached; called before each request that would cost."""
+        """Raises BudgetExceeded when a limit has been reached, Interrupted when the run was asked to stop; called before
+        each request that would cost."""
         budget, now, before = self.budget, self.totals, self.budget.spent
+        if budget.stopping():
+            raise Interrupted("The run was asked to stop.", way_out="Resume it.")
         for what, used, most in (
             ("cost", now.cost + before.cost, budget.max_cost),
             ("tokens", sum_tokens(now) + sum_tokens(before), budget.max_tokens),

@@ -74,6 +74,7 @@ class Context:
             None if tokens is None else int(tokens),
             None if errors is None else max(int(errors), int(bool(run.max_errors))),
             spent,
+            stopping=lambda: self.folder.stopping,
         )
 
     @property

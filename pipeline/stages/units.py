@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.config import Config
-from pipeline.records import ConfigError
+from pipeline.records import ConfigError, Interrupted
 from pipeline.stages.code import code_tasks_unit, code_unit, code_units
 from pipeline.stages.context import Context
 from pipeline.stages.evolve import evolve_unit, evolve_units
@@ -74,11 +74,13 @@ def stages_of(flow: str, config: Config) -> tuple[str, ...]:
 
 
 async def work(run: Path, stage: str, number: int) -> bool:
-    """Does one unit in this process; a unit that stands is left alone."""
+    """Does one unit in this process; a unit that stands is left alone. Raises Interrupted when the run is to stop."""
     _settle()
     context = Context.open(run)
     if context.folder.shard_done(stage, number):
         return True
+    if context.folder.stopping:
+        raise Interrupted("The run was asked to stop.", way_out="Resume it.")
     return await STAGES[stage].work(context, number) is not False
 
 
@@ -88,6 +90,7 @@ def _settle() -> None:
     if multiprocessing.parent_process() is None:
         return
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what a Ctrl-C means
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
     if sys.platform == "linux":

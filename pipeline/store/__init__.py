@@ -1,7 +1,7 @@
 """What a run leaves on disk: run folder, journal, shards, the catalog over them, and exports."""
 
 from pipeline.store.catalog import Catalog
-from pipeline.store.folder import STATUSES, RunFolder, names
+from pipeline.store.folder import STATUSES, RunFolder, names, readable
 from pipeline.store.journal import Journal
 from pipeline.store.result import Result
 from pipeline.store.rows import (
@@ -56,6 +56,7 @@ __all__ = [
     "model_call_row",
     "names",
     "persona_row",
+    "readable",
     "skeleton",
     "snapshot_of",
     "snapshot_row",

@@ -16,7 +16,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -28,6 +28,7 @@ from pipeline.store.shards import read_rows, to_arrow, write_parquet
 from pipeline.store.tables import SCHEMA_VERSION, TABLES, Row
 
 STATUSES = ("running", "paused", "interrupted", "failed", "finished")
+_STOP = "stop"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _UNIT = re.compile(r"(.+)-(\d{5,})")
 _MANNERS = (
@@ -129,6 +130,15 @@ class RunFolder:
             raise ValueError(f"{value!r} is no status: {', '.join(STATUSES)}")
         write_atomically(self.path / "run.json", _facts_text({**_read_facts(self.path), "status": value}))
 
+    def stop(self) -> None:
+        """Asks all processes at work on the run to start nothing more that costs. Taking the lock takes it back."""
+        (self.path / _STOP).touch()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the run was asked to stop."""
+        return (self.path / _STOP).exists()
+
     # -- one writer --------------------------------------------------------------------------------------------
 
     @contextmanager
@@ -150,6 +160,7 @@ class RunFolder:
             )
             file.flush()
             self._clear_partial()
+            (self.path / _STOP).unlink(missing_ok=True)
             try:
                 yield
             finally:
@@ -257,6 +268,13 @@ def names(data_dir: Path) -> list[str]:
     if not runs.is_dir():
         return []
     return sorted(path.name for path in runs.iterdir() if _NAME.fullmatch(path.name) and path.is_dir())
+
+
+def readable(data_dir: Path) -> Iterator[RunFolder]:
+    """All runs that can be opened; a damaged one, or one of another version, costs the others nothing."""
+    for name in names(data_dir):
+        with suppress(RunError):
+            yield RunFolder.open(data_dir, name)
 
 
 def _facts_text(facts: Mapping[str, Any]) -> bytes:
