@@ -7,6 +7,7 @@ run: processor time of one thread, best of several rounds, so that a busy machin
 from __future__ import annotations
 
 import asyncio
+import gc
 import sqlite3
 import time
 from collections.abc import Callable
@@ -234,6 +235,8 @@ def admissions() -> None:
 
 def main() -> None:
     """Prints all figures; targets stand in brackets."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)  # as a worker process does (pipeline/stages/units.py)
     world = parse_world(WORLD, where="benchmarks/worlds.py")
     bare_look, bare_count = bare(world)
 

@@ -162,6 +162,8 @@ class SqlWorld:
         tables = self.runtime.image.tables
         order = sorted(targets, key=lambda key: (tables[key[0]].rank, key))
         self._guard.refill()
+        if not wanted:
+            self._ledger.count_only()
         try:
             with self._guard.as_("engine"):
                 self._execute("begin")
@@ -171,10 +173,15 @@ class SqlWorld:
                 for key in reversed(order):
                     if targets[key] is None:
                         self._drop(key)
+                if not wanted and self._ledger.counted != len(targets):  # something else has changed with them
+                    self._rollback()
+                    return False
                 self._commit()
         except (sqlite3.Error, MemoryError):
             self._rollback()
             return False
+        if not wanted:
+            self._ledger.clear()
         rows = self._ledger.rows
         return len(rows) == len(wanted) and all(
             key in rows and same(rows[key][1], row) for key, row in wanted.items()

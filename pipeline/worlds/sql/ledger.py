@@ -58,6 +58,12 @@ class Ledger:
         """Why the last note was refused; SQLite itself only says that a function failed."""
         self._gain = 0
         self._size = 0
+        self.counted: int | None = None
+        """Notes since `count_only`, which are not looked at; None while they are."""
+
+    def count_only(self) -> None:
+        """From here to `clear` or `forget` changed rows are counted and no more: the engine puts the seed back."""
+        self.counted = 0
 
     def note(self, name: str, kind: str, *values: Json) -> None:
         """One row came, went or changed.
@@ -65,6 +71,9 @@ class Ledger:
         Raises OverflowError when the episode has written more than it may, ValueError for values that JSON does not know,
         sqlite3.IntegrityError for a key that identifies nothing.
         """
+        if self.counted is not None:
+            self.counted += 1
+            return
         columns, size, table = self._shapes[name]
         try:
             if kind == CHANGED:

@@ -40,9 +40,10 @@ class Compiled:
         """Why the arguments do not fit the input schema, or cannot be bound; None when all is well."""
         try:
             if self.validator.is_valid(arguments):
-                return next(
-                    (f"{name}: {why}" for name, value in arguments.items() if (why := _unfit(value))), None
-                )
+                for name, value in arguments.items():
+                    if why := _unfit(value):
+                        return f"{name}: {why}"
+                return None
             errors = []
             for error in self.validator.iter_errors(arguments):
                 where = "/".join(str(part) for part in error.instance_path)
