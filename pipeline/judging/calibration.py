@@ -22,6 +22,8 @@ from pipeline.records import Judge, ModelError, PolicyCheck, ReplyCheck, Value, 
 CERTAIN = frozenset({"state", "calls", "facts"})
 """What a flaw has to touch so that the rules must find it."""
 RULES = "rules"
+_DECIDING = "checks claims evidence facts hacks invariants judge knowledge rows standing statements states verdict".split()
+"""Modules whose code decides."""
 
 
 @dataclass
@@ -263,6 +265,6 @@ def rules_version() -> str:
 
     folder = Path(__file__).parent
     digest = hashlib.blake2b(digest_size=6)
-    for name in ("checks", "claims", "evidence", "facts", "hacks", "judge", "statements", "verdict"):
+    for name in _DECIDING:
         digest.update((folder / f"{name}.py").read_bytes())
     return f"rules@{digest.hexdigest()}"

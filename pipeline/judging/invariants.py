@@ -68,7 +68,7 @@ def _broken_in(state: Snapshot, worlds: Mapping[str, World]) -> str:
 
 
 def _broken_at(world: World, state: Snapshot) -> str:
-    touched = frozenset(row[0] for row in state.rows)  # type: ignore[index]
+    touched = frozenset(row[0] for row in state.rows)
     asked = _reading(world, touched)
     if not asked:
         return ""

@@ -1,6 +1,6 @@
 """The stage `selection`: what a run's attempts say of its tasks, which of them are kept, and preference pairs.
 
-Unit 0 is the run's own; judging again selects again, and the latest unit counts.
+Unit 0 is the run's own. Judging again selects again, and so does a resumed run; the latest unit counts.
 """
 
 from __future__ import annotations
@@ -20,8 +20,15 @@ _NAMES = {"faulty": "task quarantined", "hopeless": "task set aside", "trivial":
 
 
 def selection_units(context: Context) -> int:
-    """One, where attempts have been made."""
-    return int(any(True for _ in context.folder.rows("trajectories", columns=("id",))))
+    """One, where attempts have been made; one more when others have passed since the last."""
+    attempts = list(context.folder.rows("trajectories", columns=("id", "value")))
+    done = [number for _, number in context.folder.units(STAGE)]
+    if not attempts or not done:
+        return int(bool(attempts))
+    latest = latest_judgements(context.folder)
+    passed = {row["id"] for row in attempts if latest.get(row["id"], row)["value"] == Value.PASS}
+    known = {row["trajectory"] for row in context.folder.rows("selections") if row["round"] == max(done)}
+    return 1 + max(done) + (passed != known)
 
 
 async def selection_unit(context: Context, number: int) -> None:
@@ -31,7 +38,7 @@ async def selection_unit(context: Context, number: int) -> None:
 
 def write_selection(context: Context) -> int:
     """Selects anew, by the latest judging; the number of the unit."""
-    number = 1 + max((number for _, number in context.folder.units(STAGE)), default=0)
+    number = 1 + max((number for _, number in context.folder.units(STAGE)), default=-1)
     _write(context, number)
     return number
 

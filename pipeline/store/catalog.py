@@ -35,6 +35,7 @@ from read_json('{runs}/*/run.json', filename = true, format = 'unstructured', co
 }}) where not starts_with(run, '.')
 """
 _LATEST = "select run, trajectory, max(round) as round from all_judgements group by all"
+_SELECTED = "select run, max(coalesce(round, 0)) as latest from all_selections group by run"
 _DERIVED = {
     "judgements": f"select j.* from all_judgements j semi join ({_LATEST}) l using (run, trajectory, round)",
     "trajectories": """
@@ -46,6 +47,11 @@ _DERIVED = {
     "verdicts": f"""
         select v.* from all_verdicts v left join ({_LATEST}) l using (run, trajectory)
         where v.round = coalesce(l.round, 0)""",
+    "selections": f"""
+        select s.* from all_selections s left join ({_SELECTED}) l using (run) where coalesce(s.round, 0) = l.latest""",
+    "pairs": f"""
+        select p.* from all_pairs p left join ({_SELECTED}) l using (run)
+        where coalesce(p.round, 0) = coalesce(l.latest, 0)""",
     "funnel": """
         select run, stage, sum(entered)::bigint as entered, sum(kept)::bigint as kept,
             sum(rejected)::bigint as rejected, sum(failed)::bigint as failed, sum(pending)::bigint as pending,

@@ -90,9 +90,15 @@ def _latest_judgements(run: RunFolder) -> dict[str, dict[str, Any]]:
 def _left_out(run: RunFolder) -> dict[str, str]:
     return {
         row["trajectory"]: row["reason"] or row["rule"] or ""
-        for row in run.rows("selections", columns=["trajectory", "kept", "rule", "reason"])
+        for row in _latest_round(run, "selections")
         if row["kept"] is False
     }
+
+
+def _latest_round(run: RunFolder, table: str) -> list[dict[str, Any]]:
+    """The rows of a run's latest selection."""
+    latest = max((number for _, number in run.units("selection")), default=0)
+    return [row for row in run.rows(table) if (row["round"] or 0) == latest]
 
 
 def only_passed(candidates: Sequence[Candidate]) -> None:
@@ -109,11 +115,11 @@ def pair_up(candidates: Sequence[Candidate], runs: Sequence[RunFolder]) -> None:
     calls) against the first that failed by the agent's own fault.
     """
     by_id = {candidate.id: candidate for candidate in candidates}
-    stated = [row for run in runs for row in run.rows("pairs")]
+    stated = [row for run in runs for row in _latest_round(run, "pairs")]
     if stated:
         for row in stated:
             chosen = by_id.get(row["chosen"])
-            if chosen and row["rejected"] in by_id:
+            if chosen and row["rejected"] in by_id and not chosen.partner:  # those that share most come first
                 chosen.partner, chosen.reason = row["rejected"], row["reason"] or ""
     else:
         by_task: dict[str, list[Candidate]] = defaultdict(list)
