@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import yaml
 from pydantic import Field, ValidationError
 
+from pipeline.config.author import AuthorSection
 from pipeline.config.judging import JudgingConfig
-from pipeline.config.models import ModelsConfig
+from pipeline.config.models import ModelsConfig, Role
+from pipeline.config.problems import Origins, told
 from pipeline.config.publish import PublishSection
 from pipeline.config.rephrase import RephraseSection
 from pipeline.config.run import CodeConfig, EvolveConfig, RunConfig, WorldsConfig
@@ -20,7 +22,7 @@ from pipeline.config.tasks import TasksConfig
 from pipeline.config.tools import ToolsConfig
 from pipeline.config.trajectories import TrajectoriesConfig
 from pipeline.records.errors import ConfigError
-from pipeline.yaml_files import parse_yaml
+from pipeline.yaml_files import parse_yaml, problem_of
 
 ENVIRONMENT = "TRACEMILL_"
 """`TRACEMILL_TASKS__COUNT=50` sets `tasks.count`."""
@@ -35,6 +37,7 @@ class Config(ModelsConfig):
     run: RunConfig = RunConfig()
     worlds: WorldsConfig = WorldsConfig()
     evolve: EvolveConfig = EvolveConfig()
+    author: AuthorSection = AuthorSection()
     tools: ToolsConfig = ToolsConfig()
     tasks: TasksConfig = TasksConfig()
     trajectories: TrajectoriesConfig = TrajectoriesConfig()
@@ -63,46 +66,62 @@ def load_config(
     Raises ConfigError naming the file and the key that is unknown or does not fit.
     """
     values = _read(path) if path else {}
+    origins: dict[tuple[str, ...], str] = {}
     for name, text in sorted((os.environ if environment is None else environment).items()):
         if name.startswith(ENVIRONMENT) and name not in _NOT_SETTINGS:
-            _set(values, name.removeprefix(ENVIRONMENT).lower().split("__"), yaml.safe_load(text))
-    for key, value in (flags or {}).items():
+            key = tuple(name.removeprefix(ENVIRONMENT).lower().split("__"))
+            _set(values, key, _variable(name, text))
+            origins[key] = name
+    for dotted, value in (flags or {}).items():
         if value is not None:
-            _set(values, key.split("."), value)
-    return parse_config(values, where=str(path) if path else "the flags")
+            key = tuple(dotted.split("."))
+            _set(values, key, value)
+            origins[key] = FLAGS.get(dotted, f"the flag for {dotted}")
+    return parse_config(values, where=str(path) if path else "the settings", origins=origins)
 
 
-_NOT_SETTINGS = frozenset({"TRACEMILL_SHARED", "TRACEMILL_CACHE"})
+FLAGS = {
+    **{
+        f"run.{name}": f"--{name.replace('_', '-')}"
+        for name in ("max_cost", "max_tokens", "max_errors", "deadline")
+    },
+    **{f"roles.{name}": "--model" for name in get_args(Role)},
+    "seed": "--seed",
+    "data": "--data",
+    "tasks.count": "--count",
+    "tools.ingest.servers": "--mcp",
+    "tools.ingest.dumps": "--mcp-dump",
+    "evolve.tools": "--evolve",
+    "code.tasks": "--tasks",
+    "rephrase.inputs": "--input",
+}
+"""What each key is called on the command line."""
 
 
-def parse_config(values: Mapping[str, Any], *, where: str) -> Config:
-    """A configuration from plain values. Raises ConfigError."""
+def _variable(name: str, text: str) -> Any:
     try:
-        return Config.model_validate(values)
-    except ValidationError as error:
-        problems = []
-        for one in error.errors()[:5]:
-            key = ".".join(str(part) for part in one["loc"])
-            if one["type"] == "extra_forbidden":
-                problems.append(f"unknown key {key}{_did_you_mean(one['loc'])}")
-            else:
-                problems.append(f"{key}: {one['msg']}")
+        return parse_yaml(text)
+    except yaml.YAMLError as error:
         raise ConfigError(
-            f"{where}: {'; '.join(problems)}.",
-            way_out="`tracemill init` writes a configuration with all keys.",
+            f"The variable {name} is no YAML value: {problem_of(error)}.", way_out="Put texts in quotes."
         ) from error
 
 
-def _did_you_mean(location: tuple[Any, ...]) -> str:
-    import difflib
+_NOT_SETTINGS = frozenset({"TRACEMILL_SHARED", "TRACEMILL_CACHE", "TRACEMILL_OWNER"})
 
-    model: Any = Config
-    for part in location[:-1]:
-        field = getattr(model, "model_fields", {}).get(str(part))
-        model = field.annotation if field else None
-    known = list(getattr(model, "model_fields", {}))
-    close = difflib.get_close_matches(str(location[-1]), known, n=1)
-    return f" (did you mean {close[0]}?)" if close else ""
+
+def parse_config(values: Mapping[str, Any], *, where: str, origins: Origins | None = None) -> Config:
+    """A configuration from plain values; `origins` names the source of those that are not from `where`.
+
+    Raises ConfigError.
+    """
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(
+            told(error, Config, where, origins or {}),
+            way_out="`tracemill init` writes a configuration with all keys.",
+        ) from error
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -112,8 +131,12 @@ def _read(path: Path) -> dict[str, Any]:
         raise ConfigError(
             f"{path} cannot be read: {error.strerror}.", way_out="`tracemill init` writes one."
         ) from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path} is no YAML: {error}.") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is no text in UTF-8.", way_out="`tracemill init` writes one.") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(
+            f"{path} is no YAML: {problem_of(error)}.", way_out="`tracemill init` writes one."
+        ) from error
     if data is None:
         return {}
     if not isinstance(data, dict):
@@ -121,9 +144,9 @@ def _read(path: Path) -> dict[str, Any]:
     return data
 
 
-def _set(values: dict[str, Any], keys: list[str], value: Any) -> None:
-    for key in keys[:-1]:
-        inner = values.get(key)
-        values[key] = dict(inner) if isinstance(inner, dict) else {}
-        values = values[key]
-    values[keys[-1]] = value
+def _set(values: dict[str, Any], key: tuple[str, ...], value: Any) -> None:
+    for part in key[:-1]:
+        inner = values.get(part)
+        values[part] = dict(inner) if isinstance(inner, dict) else {}
+        values = values[part]
+    values[key[-1]] = value

@@ -1,4 +1,4 @@
-"""The stage `evolve`: worlds made from archetypes and vocabularies, admitted by running them."""
+"""The stage `evolve`: worlds made from archetypes and vocabularies, or by a model; admitted by running them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from pipeline.records import ConfigError, Domain, World, WorldError
+from pipeline.stages.authoring import authored, authored_unit, authored_units
 from pipeline.stages.context import Context, Tally
 from pipeline.store import Row, domain_row, gather, tool_row, world_row
 from pipeline.tools.evolve.making import Blueprint, make
@@ -21,7 +22,7 @@ ROWS = 6
 
 def evolve_units(context: Context) -> int:
     """How many units make the wanted number of tools. Raises ConfigError when that many cannot be made."""
-    return math.ceil(len(_plan(context)) / UNIT)
+    return authored_units(context) if authored(context) else math.ceil(len(_plan(context)) / UNIT)
 
 
 def _plan(context: Context) -> tuple[Blueprint, ...]:
@@ -30,6 +31,9 @@ def _plan(context: Context) -> tuple[Blueprint, ...]:
 
 async def evolve_unit(context: Context, number: int) -> None:
     """Makes and admits the worlds of one unit; what is broken becomes a failure, the rest goes on."""
+    if authored(context):
+        await authored_unit(context, number)
+        return
     tally = Tally(STAGE)
     parts: list[dict[str, list[Row]]] = []
     for blueprint in _plan(context)[number * UNIT : (number + 1) * UNIT]:

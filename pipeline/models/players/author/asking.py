@@ -1,0 +1,132 @@
+"""Asking an author: one form, filled in or not, and if not, why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pydantic import ValidationError
+
+from pipeline.models.players.schemas import schema_of
+from pipeline.models.players.seat import Seat
+from pipeline.models.prompts import Prompts, shipped
+from pipeline.models.structured import Unreadable, read_json
+from pipeline.records import ChatAnswer, Json, Message, Outcome, Record, Usage, content_id
+
+A = TypeVar("A", bound=Record)
+
+_MANY = ("has more than", "is too long")
+
+
+@dataclass(frozen=True)
+class Said(Generic[A]):
+    """An answer: its value, or the kind of trouble with it and a sentence that the model may be shown.
+
+    Kinds: refused, cut off, prose, schema instead of instance, too many, misfit (JSON of another form), no answer.
+    """
+
+    value: A | None
+    raw: str
+    usage: Usage
+    kind: str = ""
+    problem: str = ""
+
+
+class Asker:
+    """An author's pen: renders prompts of the folder `author`, keeps the talk of one stage, reads the answers."""
+
+    def __init__(
+        self,
+        seat: Seat,
+        *,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        prompts: Prompts | None = None,
+    ) -> None:
+        self.seat = seat
+        self._temperature = temperature
+        self._max_tokens = max_tokens
+        self._prompts = prompts or shipped()
+        self.author = f"model:{seat.model}"
+
+    def begin(self, prompt: str, **inputs: Any) -> Talk:
+        """A talk about one stage, begun with the prompt `author/PROMPT`."""
+        file = self._prompts.get(f"author/{prompt}")
+        return Talk(self, file.render(**inputs), file.version)
+
+    async def ask(
+        self, messages: tuple[Message, ...], version: str, form: type[A], schema: dict[str, Any] | None
+    ) -> Said[A]:
+        """EndpointDown and BudgetExceeded pass through; whatever else happens is data."""
+        answer = await self.seat.try_(
+            messages,
+            version,
+            output_schema=schema or schema_of(form),
+            temperature=self._temperature,
+            max_tokens=self._max_tokens,
+        )
+        if answer.outcome is not Outcome.OK:
+            kind, problem = _trouble(answer)
+            return Said(None, answer.content, answer.usage, kind, problem)
+        try:
+            return Said(form.model_validate(answer.parsed), answer.content, answer.usage)
+        except ValidationError as error:
+            found = error.errors(include_input=False, include_url=False)[0]
+            problem = f"{'/'.join(map(str, found['loc']))}: {found['msg']}"
+            return Said(None, answer.content, answer.usage, "misfit", problem)
+
+
+@dataclass
+class Talk:
+    """The messages of one stage: the request, and for each repair the answer and what was wrong with it."""
+
+    pen: Asker
+    messages: tuple[Message, ...]
+    version: str
+
+    async def say(self, form: type[A], schema: dict[str, Any] | None = None) -> Said[A]:
+        """The next answer; `schema` may be narrower than the form's own."""
+        return await self.pen.ask(self.messages, self.version, form, schema)
+
+    def object(self, said: Said[Any], problem: str) -> None:
+        """Shows the model its answer and what is wrong with it. Only the latest answer stays: earlier ones cost
+        tokens and repeat mistakes."""
+        file = self.pen._prompts.get("author/again")
+        told = file.render(problem=problem[:1500])
+        kept = self.messages[: 2 if self.messages[0].role == "system" else 1]
+        answer = Message(role="assistant", content=said.raw[:6000] or "(no answer)")
+        self.messages = (*kept, answer, *told)
+        if file.version not in self.version:
+            self.version = f"{self.version}+{file.version}"
+
+
+def _trouble(answer: ChatAnswer) -> tuple[str, str]:
+    """Kind and sentence for an answer that is none."""
+    if answer.outcome is Outcome.REFUSED:
+        return "refused", answer.refusal or answer.content[:300]
+    if answer.outcome is Outcome.TRUNCATED:
+        return "cut off", "The answer was cut off before its end. Give a shorter one."
+    if answer.outcome is Outcome.FAILED:
+        return "no answer", answer.error
+    try:
+        value = read_json(answer.content)
+    except Unreadable as error:
+        begun = answer.content.lstrip()[:1] in ("{", "[")
+        return ("cut off" if begun else "prose"), str(error)
+    if isinstance(value, dict) and isinstance(value.get("properties"), dict) and "type" in value:
+        return "schema instead of instance", "This is the schema itself. Fill it in with content."
+    if any(sign in answer.error for sign in _MANY):
+        return "too many", answer.error
+    return "misfit", answer.error
+
+
+def fence(*shown: Json) -> str:
+    """A mark that the shown data cannot know, to stand around it."""
+    return content_id("data", list(shown))
+
+
+def lines(values: Iterable[Json]) -> list[str]:
+    """Values as lines of JSON: nothing in them can end a line or pass for an instruction of ours."""
+    return [json.dumps(value, ensure_ascii=False) for value in values]

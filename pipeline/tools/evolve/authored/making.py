@@ -1,0 +1,403 @@
+"""A world made by a model: entities and rules, tables, rows, one tool after the other, policy, invariants, words.
+
+Each stage is executed before the next begins. What a stage cannot get right within its repairs is left out where the
+world can do without it (a tool, an invariant), and is the reason to reject the world where it cannot.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.config.author import AuthorSection
+from pipeline.models.players.author import Asker, Checked, Problem, Step, fence, lines, settle
+from pipeline.models.players.author.answers import (
+    Invariants,
+    Phrases,
+    Policy,
+    Rows,
+    Schema,
+    ToolBody,
+    ToolIdea,
+    ToolPlan,
+    WorldPlan,
+)
+from pipeline.models.players.schemas import schema_of
+from pipeline.records import Domain, Json, Record, World, WorldError
+from pipeline.tools.evolve.authored.bodies import Proven, form_problems, prove, written
+from pipeline.tools.evolve.authored.connected import lonely, unread
+from pipeline.tools.evolve.authored.novelty import Known, nearest, same_as
+from pipeline.tools.evolve.authored.rules import checked_invariants, checked_policy, policy_targets
+from pipeline.tools.evolve.authored.tables import Tables, rows_form, schema_problems, tables_of
+from pipeline.tools.evolve.authored.texts import as_texts, foreign, instructing, other_dialect, unsafe
+from pipeline.tools.evolve.authored.words import checked_phrases, with_phrases, with_words
+from pipeline.worlds.admission import admit
+from pipeline.worlds.load import parse_world
+
+_SHOWN_ROWS = 4
+"""Rows of each table that later stages are shown."""
+
+
+@dataclass
+class Made:
+    """What became of one place in the tree: a world, or why there is none, and the account of every stage."""
+
+    place: str
+    world: World | None = None
+    kind: str = ""
+    message: str = ""
+    steps: list[Step] = field(default_factory=list)
+
+    @property
+    def tokens(self) -> int:
+        return sum(step.tokens for step in self.steps)
+
+    @property
+    def cost(self) -> float:
+        return sum(step.cost for step in self.steps)
+
+
+class _Rejected(Exception):
+    """The world cannot go on; kind and message."""
+
+
+class WorldMaker:
+    """Makes one world for one place. `known` are the worlds that exist; the new one has to be another."""
+
+    def __init__(
+        self, pen: Asker, config: AuthorSection, known: Sequence[Known] = (), language: str = "en"
+    ) -> None:
+        self._pen = pen
+        self._config = config
+        self._known = known
+        self._language = language
+
+    async def make(self, place: Domain) -> Made:
+        """EndpointDown and BudgetExceeded pass through; everything else that can happen is in the answer."""
+        made = Made(place.path)
+        try:
+            made.world = await self._make(place, made)
+        except _Rejected as rejected:
+            made.kind, made.message = rejected.args
+        return made
+
+    async def _make(self, place: Domain, made: Made) -> World:
+        plan = await self._plan(place, made)
+        base = _base(place, plan)
+        base["schema"] = await self._schema(base, plan, made)
+        tables = tables_of(parse_world(base, where=base["name"]))
+        base["seed"] = await self._seed(base, tables, made)
+        tools = await self._tools(base, tables, made)
+        base["tools"] = [one.entry for one in tools]
+        base["policy"] = await self._policy(base, made)
+        base["invariants"] = await self._invariants(base, made)
+        data = with_words(base, tables, tools)
+        if self._config.words:
+            data = await self._words(data, tools, made)
+        return _finished(data, self._pen.author)
+
+    # ---- asking -----------------------------------------------------------------------------------------
+
+    async def stage(
+        self, prompt: str, form: type[Record], check: Any, steps: list[Step], subject: str, *, prose: bool = True,
+        schema: dict[str, Any] | None = None, **inputs: Any,
+    ) -> tuple[Any, Step]:  # fmt: skip
+        """One stage of one world; what is written for people is held to its language, and all of it to be safe."""
+        step = Step(prompt, subject)
+        steps.append(step)
+        mark = fence(*(value for _, value in sorted(inputs.items())))
+        talk = self._pen.begin(prompt, language=self._language, fence=mark, **inputs)
+
+        def also(value: Record) -> Iterable[Problem]:
+            return _unfit(value, self._language if prose else "")
+
+        found = await settle(talk, form, check, step, repairs=self._config.repairs, also=also, schema=schema)
+        return found, step
+
+    async def _plan(self, place: Domain, made: Made) -> WorldPlan:
+        def check(plan: WorldPlan) -> Checked[WorldPlan]:
+            parts = frozenset(f"{one.table}.{column}" for one in plan.entities for column in one.columns)
+            same = same_as(parts, self._known)
+            if same:
+                return Checked(
+                    problems=[
+                        ("same world again", f"this is {same} again; plan a business that keeps other things")
+                    ]
+                )
+            tables = [one.table for one in plan.entities]
+            if len(set(tables)) < len(tables):
+                return Checked(problems=[("misfit", "two entities have the same table")])
+            return Checked(plan)
+
+        near = [one.line() for one in nearest(f"{place.path} {place.description}", self._known)]
+        plan, step = await self.stage(
+            "world", WorldPlan, check, made.steps, place.path,
+            domain=place.path, description=place.description, near=lines(near), rules=4,
+        )  # fmt: skip
+        if plan is None:
+            raise _Rejected(step.kind, f"entities and rules: {step.message}")
+        return plan  # type: ignore[no-any-return]
+
+    async def _schema(self, base: dict[str, Any], plan: WorldPlan, made: Made) -> str:
+        planned = [one.table for one in plan.entities]
+
+        def check(answer: Schema) -> Checked[str]:
+            if why := other_dialect(answer.sql):
+                return Checked(problems=[("dialect", why)])
+            try:
+                world = parse_world({**base, "schema": answer.sql, "tools": []}, where=base["name"])
+                found = schema_problems(world, planned)
+            except WorldError as error:
+                return Checked(problems=[("broken DDL", error.what)])
+            return Checked(answer.sql if not found else None, [("broken DDL", text) for text in found])
+
+        sql, step = await self.stage(
+            "schema", Schema, check, made.steps, base["name"], prose=False, world=_told(base, plan)
+        )
+        if sql is None:
+            raise _Rejected(step.kind, f"tables: {step.message}")
+        return str(sql)
+
+    async def _seed(
+        self, base: dict[str, Any], tables: Tables, made: Made
+    ) -> dict[str, list[dict[str, Json]]]:
+        seed: dict[str, list[dict[str, Json]]] = {}
+        for table, columns in tables.columns.items():
+            parents = {
+                f"{name}.{tables.keys[name]}": [row[tables.keys[name]] for row in rows]
+                for name, rows in seed.items()
+                if name in tables.keys
+            }
+
+            def check(answer: Rows, table: str = table) -> Checked[list[dict[str, Json]]]:
+                return _sound_rows({**base, "seed": dict(seed)}, table, answer.rows)
+
+            rows, step = await self.stage(
+                "rows", Rows, check, made.steps, f"{base['name']}: {table}", prose=False,
+                schema=rows_form(columns, parents, self._config.rows), world=_told({**base, "seed": seed}),
+                table=table, columns=[one.line() for one in columns], count=self._config.rows, now=base["clock"],
+            )  # fmt: skip
+            if not rows:
+                raise _Rejected(step.kind, f"rows of {table}: {step.message}")
+            seed[table] = rows
+        return seed
+
+    # ---- tools ------------------------------------------------------------------------------------------
+
+    async def _tools(self, base: dict[str, Any], tables: Tables, made: Made) -> list[Proven]:
+        least, most = self._config.tools
+
+        def check(plan: ToolPlan) -> Checked[list[ToolIdea]]:
+            return _sound_plan(plan, least, most)
+
+        schema = schema_of(ToolPlan)
+        schema = {**schema, "properties": {"tools": {**schema["properties"]["tools"], "maxItems": most}}}
+        ideas, step = await self.stage(
+            "tools",
+            ToolPlan,
+            check,
+            made.steps,
+            base["name"],
+            schema=schema,
+            world=_told(base),
+            least=least,
+            most=most,
+        )
+        if not ideas:
+            raise _Rejected(step.kind, f"list of tools: {step.message}")
+        tools: list[Proven] = []
+        for idea in sorted(ideas, key=lambda one: one.kind != "read"):
+            await self._tool(base, tables, idea, tools, made)
+        for idea in list(unread(tools)):
+            await self._tool(base, tables, idea, tools, made)
+        return self._connected(base, tools, made)
+
+    async def _tool(
+        self, base: dict[str, Any], tables: Tables, idea: ToolIdea, tools: list[Proven], made: Made
+    ) -> None:
+        """One tool with its witness; a tool that never holds is left out."""
+
+        def check(body: ToolBody) -> Checked[Proven]:
+            problems: list[Problem] = form_problems(idea.kind, body)
+            if problems:
+                return Checked(problems=problems)
+            proven, problems = prove(base, written(idea.name, idea.kind, body, tables), tables)
+            return Checked(proven, problems)
+
+        proven, _ = await self.stage(
+            "tool", ToolBody, check, made.steps, f"{base['name']}.{idea.name}",
+            world=_told(base), tool=idea.name, does=idea.does, kind=idea.kind,
+            others=[_signature(one.entry) for one in tools], now=base["clock"].replace("T", " "),
+        )  # fmt: skip
+        if proven is not None:
+            tools.append(proven)
+
+    def _connected(self, base: dict[str, Any], tools: list[Proven], made: Made) -> list[Proven]:
+        """The tools that hang together; those that do not are left out, each with a reason."""
+        kept = list(tools)
+        while True:
+            out = dict(lonely(kept))
+            if not out:
+                break
+            for name, why in out.items():
+                step = next(one for one in made.steps if one.subject == f"{base['name']}.{name}")
+                step.kept, step.kind, step.message = False, "unconnected", why
+                step.caught.append("unconnected")
+            kept = [one for one in kept if one.name not in out]
+        least = max(2, (self._config.tools[0] + 1) // 2)
+        if len(kept) < least or not any(not one.reads for one in kept):
+            raise _Rejected(
+                "too few tools",
+                f"{len(kept)} tools hold and hang together, {least} are needed, one of them a writing one",
+            )
+        return kept
+
+    # ---- rules ------------------------------------------------------------------------------------------
+
+    async def _policy(self, base: dict[str, Any], made: Made) -> list[dict[str, str]]:
+        world = parse_world(base, where=base["name"])
+        targets = policy_targets(world)
+        lines_, step = await self.stage(
+            "policy", Policy, lambda answer: checked_policy(world, answer), made.steps, base["name"],
+            schema=_with_targets(targets), world=_told(base), tools=[_signature(one) for one in base["tools"]], targets=targets,
+        )  # fmt: skip
+        if not lines_:
+            raise _Rejected(step.kind, f"policy: {step.message}")
+        return list(lines_)
+
+    async def _invariants(self, base: dict[str, Any], made: Made) -> list[dict[str, str]]:
+        found, _ = await self.stage(
+            "invariants", Invariants, lambda answer: checked_invariants(base, answer), made.steps, base["name"],
+            prose=False, world=_told(base), tools=[_signature(one) for one in base["tools"]],
+        )  # fmt: skip
+        return list(found or ())
+
+    async def _words(self, data: dict[str, Any], tools: Sequence[Proven], made: Made) -> dict[str, Any]:
+        """The model's wordings in place of those made from names, tool by tool; where it finds none those stay."""
+        for tool in tools:
+            phrases, _ = await self.stage(
+                "words", Phrases, lambda answer, tool=tool: checked_phrases(tool, answer), made.steps,
+                f"{data['name']}.{tool.name}", world=_told(data), tool=_signature(tool.entry),
+                arguments=list(tool.entry["arguments"]), columns=list(tool.columns),
+            )  # fmt: skip
+            if phrases is not None:
+                data = with_phrases(data, tool, phrases)
+        return data
+
+
+def _base(place: Domain, plan: WorldPlan) -> dict[str, Any]:
+    name = re.sub(r"[^a-z0-9]+", "-", plan.name.lower()).strip("-") or "world"
+    rng = random.Random(f"clock/{place.path}/{name}")
+    clock = f"2026-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}T{rng.randint(8, 16):02d}:{rng.choice(('00', '15', '30', '45'))}:00"
+    return {
+        "name": name[:60],
+        "domain": place.path,
+        "summary": plan.summary,
+        "archetype": "authored",
+        "clock": clock,
+        "schema": "",
+        "seed": {},
+        "tools": [],
+        "policy": [],
+        "invariants": [],
+    }
+
+
+def _unfit(value: Record, language: str) -> Iterable[Problem]:
+    """What no answer may be, whatever it is about."""
+    texts = as_texts(value)
+    for why in dict.fromkeys(unsafe(texts)):
+        yield "unsafe", why
+    for why in dict.fromkeys(instructing(texts)):
+        yield "instruction", f"{why}; describe what it does, and tell nobody what to do"
+    if language:
+        prose = " ".join(
+            text
+            for text in texts
+            if " " in text and not re.match(r"\s*(?:select|insert|update|delete|create)\b", text, re.I)
+        )
+        other = foreign(prose, language)
+        if other:
+            yield "another language", f"it is written in {other}; write it in {language}"
+
+
+def _sound_plan(plan: ToolPlan, least: int, most: int) -> Checked[list[ToolIdea]]:
+    """The first of each name; too many or too few is a problem, and the first ones will do."""
+    ideas = list({one.name: one for one in plan.tools}.values())
+    problems: list[Problem] = []
+    if len(ideas) > most:
+        problems.append(("too many", f"there are {len(ideas)} tools; list {least} to {most}"))
+    if len(ideas) < least:
+        problems.append(("too few", f"there are {len(ideas)} different tools; list {least} to {most}"))
+    kinds = {one.kind for one in ideas}
+    if kinds != {"read", "write"}:
+        problems.append(("misfit", "there must be tools of both kinds, read and write"))
+        return Checked(problems=problems)
+    return Checked(ideas[:most] if len(ideas) >= 2 else None, problems)
+
+
+def _sound_rows(
+    base: dict[str, Any], table: str, rows: Sequence[dict[str, Json]]
+) -> Checked[list[dict[str, Json]]]:
+    """The rows that the table takes; at least two have to be among them."""
+    good: list[dict[str, Json]] = []
+    problems: list[Problem] = []
+    for number, row in enumerate(rows, 1):
+        seed = {**base["seed"], table: [*good, row]}
+        try:
+            tables_of(parse_world({**base, "seed": seed, "tools": []}, where=base["name"]))
+            good.append(row)
+        except WorldError as error:
+            problems.append(("broken seed", f"row {number}: {error.what.partition(': ')[2] or error.what}"))
+    return Checked(good if len(good) >= 2 else None, problems[:4])
+
+
+def _with_targets(targets: Sequence[str]) -> dict[str, Any]:
+    """The form of a policy whose enforcement can only be one of those there are."""
+    schema = schema_of(Policy)
+    rules = schema["properties"]["rules"]
+    line = {
+        **rules["items"],
+        "properties": {**rules["items"]["properties"], "enforced_by": {"enum": list(targets)}},
+    }
+    return {**schema, "properties": {"rules": {**rules, "items": line}}}
+
+
+def _told(base: dict[str, Any], plan: WorldPlan | None = None) -> str:
+    """The world so far, as later stages are shown it. Its beginning stays the same from stage to stage."""
+    parts = [f"{base['name']} ({base['domain']}): {base['summary']}"]
+    if plan is not None:
+        parts += [f"- {one.table}({', '.join(one.columns)})" for one in plan.entities]
+        parts += [f"Rule: {rule}" for rule in plan.rules]
+    if base["schema"]:
+        parts.append(base["schema"].strip())
+    for table, rows in base["seed"].items():
+        parts.append(f"Rows of {table}:")
+        parts += lines(rows[:_SHOWN_ROWS])
+    return "\n".join(parts)
+
+
+def _signature(entry: dict[str, Any]) -> str:
+    """A tool in one line: arguments, result, codes."""
+    last = entry["program"][-1]
+    sql = last.get("returns_one") or last.get("returns_many")
+    codes = [step["error"]["code"] for step in entry["program"] if "error" in step]
+    refusals = f"; refuses with {', '.join(codes)}" if codes else ""
+    return (
+        f"{entry['name']}({', '.join(entry['arguments'])}): {entry['description']} Returns: {sql}{refusals}"
+    )
+
+
+def _finished(data: dict[str, Any], author: str) -> World:
+    """The whole world, admitted once more as a whole."""
+    try:
+        world = parse_world(data, where=data["name"], author=author)
+    except WorldError as error:
+        raise _Rejected("not admitted", error.what) from error
+    report = admit(world, language=False)
+    if not report.admitted:
+        raise _Rejected("not admitted", "; ".join(map(str, report.problems[:5])))
+    return world

@@ -1,0 +1,341 @@
+"""A scripted author at a real HTTP endpoint: it makes sound worlds, and errs in known ways where it is told to.
+
+Each place in the tree of domains is a lending business of its own, made from the number in the place's path. `errors`
+says for a place which error comes at which stage; an error that is not stubborn is put right when it is objected to.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.endpoint.server import Received, Reply, completion
+
+PEOPLE = ("member", "guest", "pupil", "tenant", "player", "gardener", "sailor", "baker", "singer", "walker")
+THINGS = (
+    *("kayak", "drill", "loom", "tripod", "tent", "lantern", "cello", "ladder", "kiln", "sledge", "telescope", "grill"),
+    *("mower", "projector", "costume", "banjo", "beamer", "trailer", "sander", "wetsuit", "harness", "easel", "press"),
+    *("camera", "canoe", "router", "helmet", "heater", "cooker", "freezer", "saddle", "anvil", "hoist", "scooter"),
+    *("juicer", "chisel", "jigsaw", "welder", "sander_belt", "tarp", "pump", "winch", "rake", "stove", "organ", "drone"),
+)  # fmt: skip
+DEEDS = ("hire", "loan", "booking", "stay", "checkout", "lease", "borrowing", "turn", "slot", "outing")
+MARKS = ("grade", "size", "shelf", "color", "maker", "finish", "bay", "strap", "tier", "series")
+NAMES = (
+    "Amara Dahl",
+    "Bogdan Costa",
+    "Chiara Botha",
+    "Deepa Eriksen",
+    "Emeka Fischer",
+    "Hana Gallo",
+    "Ingrid Gupta",
+    "Femi Alvarez",
+)
+
+
+@dataclass(frozen=True)
+class Error:
+    """One way to err: at a stage, with what answer, and whether the author insists on it."""
+
+    stage: str
+    name: str
+    spoil: Callable[[dict[str, Any], Shop], Any]
+    """From the right answer to a wrong one: a JSON value, or a Reply."""
+    stubborn: bool = False
+    tool: str = ""
+    """For the stage `tool`: which tool (a name with {deed} and the like filled in); empty: the first writing one."""
+
+
+@dataclass(frozen=True)
+class Shop:
+    """The business of one place."""
+
+    number: int
+
+    @property
+    def person(self) -> str:
+        return PEOPLE[self.number % len(PEOPLE)]
+
+    @property
+    def thing(self) -> str:
+        return THINGS[self.number % len(THINGS)]
+
+    @property
+    def deed(self) -> str:
+        return DEEDS[(self.number // 7) % len(DEEDS)]
+
+    @property
+    def mark(self) -> str:
+        return MARKS[(self.number // 3) % len(MARKS)]
+
+    @property
+    def start(self) -> str:
+        return f"start_{self.deed}"
+
+    def plan(self) -> dict[str, Any]:
+        p, t, d, m = self.person, self.thing, self.deed, self.mark
+        return {
+            "name": f"{t.title()} shed {self.number}",
+            "summary": f"A neighborhood shed lends its {t}s to any {p} of the district for a day or two.",
+            "entities": [
+                {"table": f"{p}s", "columns": [f"{p}_id", f"{p}_name", "phone", "credit"]},
+                {"table": f"{t}s", "columns": [f"{t}_id", m, "rate", f"{t}_status"]},
+                {"table": f"{d}s", "columns": [f"{d}_id", f"{p}_id", f"{t}_id", "starts", f"{d}_status"]},
+            ],
+            "rules": [
+                f"A {t} that is out cannot be given out again.",
+                f"A {d} that has ended cannot be ended again.",
+            ],
+        }
+
+    def schema(self) -> dict[str, Any]:
+        p, t, d, m = self.person, self.thing, self.deed, self.mark
+        return {
+            "sql": f"create table {p}s({p}_id text primary key, {p}_name text not null, phone text not null, credit real not null check(credit >= 0));\n"
+            f"create table {t}s({t}_id text primary key, {m} text not null, rate real not null check(rate > 0), "
+            f"{t}_status text not null check({t}_status in ('free', 'out')));\n"
+            f"create table {d}s({d}_id text primary key, {p}_id text not null references {p}s({p}_id), "
+            f"{t}_id text not null references {t}s({t}_id), starts text not null, {d}_status text not null check({d}_status in ('open', 'ended')));"
+        }
+
+    def rows(self, table: str) -> dict[str, Any]:
+        p, t, d, m = self.person, self.thing, self.deed, self.mark
+        made: list[dict[str, Any]] = []
+        for n in range(8):
+            if table == f"{p}s":
+                made.append(
+                    {
+                        f"{p}_id": f"P{n:02d}",
+                        f"{p}_name": NAMES[n],
+                        "phone": f"070 55 {10 + n}",
+                        "credit": 20.0 * n,
+                    }
+                )
+            elif table == f"{t}s":
+                made.append(
+                    {
+                        f"{t}_id": f"T{n:02d}",
+                        m: f"{m} {n}",
+                        "rate": 2.5 + n,
+                        f"{t}_status": "free" if n < 5 else "out",
+                    }
+                )
+            else:
+                made.append({f"{d}_id": f"D{n:02d}", f"{p}_id": f"P{n % 5:02d}", f"{t}_id": f"T{5 + n % 3:02d}", "starts": f"2026-0{1 + n % 6}-1{n} 09:00", f"{d}_status": "open" if n < 3 else "ended"})  # fmt: skip
+        return {"rows": made}
+
+    def tools(self) -> dict[str, Any]:
+        p, t, d = self.person, self.thing, self.deed
+        return {
+            "tools": [
+                {"name": f"find_{p}", "does": f"Finds a {p} by phone number.", "kind": "read"},
+                {"name": f"list_{t}s", "does": f"Lists each {t} that is free.", "kind": "read"},
+                {"name": f"list_{d}s", "does": f"Lists the open {d}s of a {p}.", "kind": "read"},
+                {"name": f"start_{d}", "does": f"Gives a free {t} to a {p}.", "kind": "write"},
+                {"name": f"end_{d}", "does": f"Ends an open {d}.", "kind": "write"},
+                {"name": "add_credit", "does": f"Adds to the credit of a {p}.", "kind": "write"},
+            ]
+        }
+
+    def tool(self, name: str) -> dict[str, Any]:
+        p, t, d, m = self.person, self.thing, self.deed, self.mark
+        key = {"name": f"{p}_id", "type": "string", "description": f"The key of the {p}."}
+        known = {
+            "sql": f"select 1 from {p}s where {p}_id = :{p}_id",
+            "code": "NOT_KNOWN",
+            "message": f"There is no such {p}.",
+        }
+        if name == f"find_{p}":
+            return {
+                "description": f"Find a {p} by the phone number on file.",
+                "arguments": [{"name": "phone", "type": "string", "description": "The phone number."}],
+                "rules": [{"sql": f"select 1 from {p}s where phone = :phone", "code": "NOT_FOUND", "message": "This number is not on file.", "example": {"phone": "000"}}],
+                "changes": [],
+                "result": f"select {p}_id, {p}_name, credit from {p}s where phone = :phone",
+                "many": False,
+                "example": {"phone": "070 55 11"},
+            }  # fmt: skip
+        if name == f"list_{t}s":
+            return {
+                "description": f"List every {t} that can be given out now, at most a certain rate.",
+                "arguments": [
+                    {"name": "max_rate", "type": "number", "description": "The highest rate for a day."}
+                ],
+                "rules": [],
+                "changes": [],
+                "result": f"select {t}_id, {m}, rate from {t}s where {t}_status = 'free' and rate <= :max_rate order by {t}_id",
+                "many": True,
+                "example": {"max_rate": 4.5},
+            }
+        if name == f"list_{d}s":
+            return {
+                "description": f"List the open {d}s of a {p}.",
+                "arguments": [key],
+                "rules": [{**known, "example": {f"{p}_id": "P99"}}],
+                "changes": [],
+                "result": f"select {d}_id, {t}_id, {m}, starts from {d}s join {t}s using({t}_id) where {p}_id = :{p}_id and {d}_status = 'open'",
+                "many": True,
+                "example": {f"{p}_id": "P01"},
+            }
+        if name == f"start_{d}":
+            return {
+                "description": f"Give a free {t} to a {p} from now on.",
+                "arguments": [key, {"name": f"{t}_id", "type": "string", "description": f"The key of the {t}."}],
+                "rules": [
+                    {**known, "example": {f"{p}_id": "P99", f"{t}_id": "T01"}},
+                    {"sql": f"select 1 from {t}s where {t}_id = :{t}_id and {t}_status = 'free'", "code": "NOT_FREE", "message": f"This {t} is not free.", "example": {f"{p}_id": "P01", f"{t}_id": "T06"}},
+                ],
+                "changes": [
+                    f"update {t}s set {t}_status = 'out' where {t}_id = :{t}_id",
+                    f"insert into {d}s({d}_id, {p}_id, {t}_id, starts, {d}_status) values ('D' || :new_id, :{p}_id, :{t}_id, :now, 'open')",
+                ],
+                "result": f"select {d}_id, {m}, rate, starts from {d}s join {t}s using({t}_id) where {d}_id = 'D' || :new_id",
+                "many": False,
+                "example": {f"{p}_id": "P01", f"{t}_id": "T01"},
+            }  # fmt: skip
+        if name == f"end_{d}":
+            return {
+                "description": f"End an open {d}; the {t} is free again.",
+                "arguments": [{"name": f"{d}_id", "type": "string", "description": f"The key of the {d}."}],
+                "rules": [{"sql": f"select 1 from {d}s where {d}_id = :{d}_id and {d}_status = 'open'", "code": "NOT_OPEN", "message": f"This {d} is not open.", "example": {f"{d}_id": "D06"}}],
+                "changes": [
+                    f"update {t}s set {t}_status = 'free' where {t}_id = (select {t}_id from {d}s where {d}_id = :{d}_id)",
+                    f"update {d}s set {d}_status = 'ended' where {d}_id = :{d}_id",
+                ],
+                "result": f"select {d}_id, {m}, {d}_status from {d}s join {t}s using({t}_id) where {d}_id = :{d}_id",
+                "many": False,
+                "example": {f"{d}_id": "D01"},
+            }  # fmt: skip
+        return {
+            "description": f"Add an amount to the credit of a {p}.",
+            "arguments": [key, {"name": "amount", "type": "number", "description": "How much to add."}],
+            "rules": [
+                {**known, "example": {f"{p}_id": "P99", "amount": 5}},
+                {"sql": "select :amount > 0 and :amount <= 500", "code": "BAD_AMOUNT", "message": "The amount must be above 0 and at most 500.", "example": {f"{p}_id": "P01", "amount": 900}},
+            ],
+            "changes": [f"update {p}s set credit = credit + :amount where {p}_id = :{p}_id"],
+            "result": f"select {p}_id, {p}_name, credit from {p}s where {p}_id = :{p}_id",
+            "many": False,
+            "example": {f"{p}_id": "P01", "amount": 25},
+        }  # fmt: skip
+
+    def policy(self) -> dict[str, Any]:
+        t, d = self.thing, self.deed
+        return {
+            "rules": [
+                {
+                    "rule": f"A {t} that is out cannot be given out again.",
+                    "enforced_by": f"start_{d}.NOT_FREE",
+                },
+                {"rule": f"A {d} that has ended cannot be ended again.", "enforced_by": f"end_{d}.NOT_OPEN"},
+                {
+                    "rule": "The assistant says what a day costs before it gives anything out.",
+                    "enforced_by": "reply",
+                },
+            ]
+        }
+
+    def invariants(self) -> dict[str, Any]:
+        t, d = self.thing, self.deed
+        return {
+            "invariants": [
+                {
+                    "name": f"no {t} of an open {d} is free",
+                    "sql": f"select count(*) = 0 from {d}s join {t}s using({t}_id) where {d}_status = 'open' and {t}_status = 'free'",
+                }
+            ]
+        }
+
+    def words(self, tool: str, arguments: list[str], columns: list[str]) -> dict[str, Any]:
+        given = " with ".join(["", *(f"{{{name}}}" for name in arguments)])
+        return {
+            "ask": [
+                f"{verb}{given}" for verb in ("see to it", "get it sorted", "have it done", "deal with it")
+            ],
+            "confirm": [f"see to it{given}", f"go on{given}"],
+            "done": [f"It is seen to: {{{columns[-1]}}}.", f"Done, and it says {{{columns[-1]}}}."],
+            "called": {name: f"your {name.replace('_', ' ')}" for name in arguments},
+        }
+
+
+STAGE_OF = {
+    "branches": "branches", "entities": "world", "sql": "schema", "rows": "rows", "tools": "tools", "changes": "tool",
+    "rules": "policy", "invariants": "invariants", "ask": "words", "agents": "cast", "calls": "wish", "facts": "facts", "checks": "checks",
+}  # fmt: skip
+
+
+def stage_of(received: Received) -> str:
+    """Which form is to be filled in, told by the schema of the answer."""
+    schema = received.body["response_format"]["json_schema"]["schema"]
+    found = [stage for key, stage in STAGE_OF.items() if key in schema["properties"]]
+    return next(stage for stage in found if stage != "policy") if len(found) > 1 else found[0]
+
+
+@dataclass
+class ScriptedAuthor:
+    """A script for `Endpoint`. `asked` counts requests by stage, `erred` the errors made by name."""
+
+    errors: Mapping[int, Error] = field(default_factory=dict)
+    asked: Counter[str] = field(default_factory=Counter)
+    erred: Counter[str] = field(default_factory=Counter)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, received: Received) -> Reply | dict[str, Any]:
+        stage, texts = stage_of(received), [str(one["content"]) for one in received.body["messages"]]
+        shop = Shop(number_in("\n".join(texts)))
+        again = len(texts) > 2
+        with self.lock:
+            self.asked[stage] += 1
+            right = self.right(stage, shop, texts[1])
+            error = self.errors.get(shop.number)
+            wrong = None
+            here = error is not None and error.stage == stage and (error.stubborn or not again)
+            if error is not None and here and _at_tool(error, stage, shop, texts[1]):
+                wrong = error.spoil(json.loads(json.dumps(right)), shop)
+                self.erred[error.name] += 1
+        said = right if wrong is None else wrong
+        if isinstance(said, Reply):
+            return said
+        content = said if isinstance(said, str) else json.dumps(said)
+        return completion(content, tokens=(sum(map(len, texts)) // 4, len(content) // 4))
+
+    def right(self, stage: str, shop: Shop, asked: str) -> dict[str, Any]:
+        """A sound answer."""
+        if stage == "rows":
+            return shop.rows(re.search(r"Fill the table (\w+) with", asked)[1])  # type: ignore[index]
+        if stage == "tool":
+            return shop.tool(tool_in(asked))
+        if stage == "words":
+            found = re.search(r"Arguments: (.*?)\. Columns of its result: (.*?)\.", asked)
+            assert found is not None
+            return shop.words("", [] if found[1] == "none" else found[1].split(", "), found[2].split(", "))
+        plain = {
+            "world": shop.plan,
+            "schema": shop.schema,
+            "tools": shop.tools,
+            "policy": shop.policy,
+            "invariants": shop.invariants,
+        }
+        return plain[stage]()
+
+
+def _at_tool(error: Error, stage: str, shop: Shop, asked: str) -> bool:
+    return stage != "tool" or tool_in(asked) == (error.tool.format(**_words(shop)) or shop.start)
+
+
+def _words(shop: Shop) -> dict[str, str]:
+    return {"person": shop.person, "thing": shop.thing, "deed": shop.deed, "mark": shop.mark}
+
+
+def number_in(text: str) -> int:
+    found = re.search(r"place (\d+)", text)
+    return int(found[1]) if found else 0
+
+
+def tool_in(text: str) -> str:
+    found = re.search(r"Write the tool (\w+):", text)
+    return found[1] if found else ""
