@@ -1,0 +1,115 @@
+"""Toolsets of real tools that belong together: around the entities of one server, or of two that share a noun."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pipeline.records import ToolSpec
+from pipeline.worlds.simulated.entities import Entity, derive
+from pipeline.worlds.simulated.meaning import Meaning, meanings
+
+_PAIRS = 12
+"""Toolsets from two servers, at most."""
+_CORE = 3
+"""Entities of one toolset."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """A toolset to be played: its tools in order, what they mean, and the entities behind them."""
+
+    name: str
+    tools: tuple[ToolSpec, ...]
+    meanings: dict[str, Meaning]
+    entities: tuple[Entity, ...]
+
+
+def toolsets(tools: Iterable[ToolSpec], most: int) -> list[Played]:
+    """Toolsets of up to `most` tools each: for every server that has entities one around each group of linked ones, and
+    for servers that speak of the same things some with tools of both. A few tools besides are distractors."""
+    servers: dict[str, list[ToolSpec]] = defaultdict(list)
+    for tool in tools:
+        if tool.provenance.source == "mcp":
+            servers[tool.provenance.server].append(tool)
+    found: list[Played] = []
+    cores: dict[str, list[Played]] = {}
+    for server, mine in servers.items():
+        read = meanings(mine)
+        cores[server] = [
+            _toolset(f"{_slug(server)}-{cluster[0].noun.replace('_', '-')}", mine, read, cluster, most)
+            for cluster in _clusters(derive(mine, read))
+        ]
+        found.extend(cores[server])
+    return [one for one in found if len(one.entities)] + _pairs(cores, most)
+
+
+def _slug(server: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", server.lower()).strip("-") or "server"
+
+
+def _clusters(entities: Sequence[Entity]) -> list[list[Entity]]:
+    """Entities with those they refer to and those that refer to them, up to three; each leads at most one cluster."""
+    clusters: list[list[Entity]] = []
+    led: set[str] = set()
+    for entity in entities:
+        if entity.noun in led:
+            continue
+        near = {column.refers for column in entity.columns} | {
+            other.noun for other in entities if any(column.refers == entity.noun for column in other.columns)
+        }
+        cluster = [entity, *(one for one in entities if one.noun in near - {entity.noun})][:_CORE]
+        led |= {one.noun for one in cluster}
+        clusters.append(cluster)
+    return clusters
+
+
+def _toolset(
+    name: str, tools: Sequence[ToolSpec], read: dict[str, Meaning], entities: Sequence[Entity], most: int
+) -> Played:
+    nouns = {entity.noun for entity in entities}
+    core = [tool for tool in tools if tool.name in read and read[tool.name].noun in nouns][: most - 2]
+    names = {tool.name for tool in core}
+    others = [tool for tool in tools if tool.name not in names]
+    chosen = [*core, *others[: min(3, most - len(core))]]
+    return Played(
+        name, tuple(chosen), {n: m for n, m in read.items() if n in {t.name for t in chosen}}, tuple(entities)
+    )
+
+
+def _pairs(cores: dict[str, list[Played]], most: int) -> list[Played]:
+    """Toolsets of two servers whose entities have a noun in common."""
+    leading: dict[str, list[tuple[str, Played]]] = defaultdict(list)
+    for server, mine in cores.items():
+        for one in mine:
+            for entity in one.entities:
+                leading[entity.noun].append((server, one))
+    pairs: list[Played] = []
+    done: set[frozenset[str]] = set()
+    for noun, found in leading.items():
+        for (server, one), (other, two) in itertools.pairwise(found):
+            servers = frozenset((server, other))
+            if len(servers) == 2 and servers not in done and len(pairs) < _PAIRS:
+                done.add(servers)
+                pairs.append(_joined(noun, one, two, most))
+    return pairs
+
+
+def _joined(noun: str, one: Played, two: Played, most: int) -> Played:
+    """Tools of both, renamed where names clash, on tables that they share."""
+    tools, read = list(one.tools[: most // 2]), dict(one.meanings)
+    taken = {tool.name for tool in tools}
+    for tool in two.tools[: most // 2]:
+        named = tool
+        if tool.name in taken:
+            named = tool.replace(name=f"{_slug(tool.provenance.server)}_{tool.name}"[:64])
+        if tool.name in two.meanings:
+            read[named.name] = two.meanings[tool.name]
+        taken.add(named.name)
+        tools.append(named)
+    kept = {tool.name: read[tool.name] for tool in tools if tool.name in read}
+    entities = derive(tools, kept)
+    return Played(f"{one.name}-and-{two.name}", tuple(tools), kept, tuple(entities))
