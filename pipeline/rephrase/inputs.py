@@ -95,15 +95,18 @@ def _document(raw: _Raw) -> Document:
 
 
 def _raw_documents(paths: Iterable[str | Path], config: RephraseSection, on_skip: OnSkip) -> Iterator[_Raw]:
-    for path, name in _files(list(paths) or [asset("data/documents")]):
+    for path, name in input_files(list(paths) or [asset("data/documents")]):
         try:
             yield from _FORMATS.get(path.suffix.lower(), _plain)(path, name, config)
         except InputError as error:
             on_skip(Skipped(name, "binary" if "binary" in error.what else "unreadable", str(error)))
 
 
-def _files(paths: list[str | Path]) -> Iterator[tuple[Path, str]]:
-    """Files in a stable order, each once, with a name that holds no machine path."""
+def input_files(paths: list[str | Path]) -> Iterator[tuple[Path, str]]:
+    """Files in a stable order, each once, with a name that holds no machine path.
+
+    Raises ConfigError when a path or glob names nothing.
+    """
     seen: set[Path] = set()
     for given in paths:
         path = Path(given)

@@ -83,11 +83,10 @@ def _tools(text: str) -> tuple[_Once, ...]:
 @lru_cache(maxsize=8)
 def _template(name: str) -> jinja2.Template:
     folder = Path(__file__).parent / "templates"
-    known = sorted(path.stem for path in folder.glob("*.jinja"))
-    if name not in known or name not in _READERS:
+    if name not in _READERS:
         raise ConfigError(
             f"publish.verify names {name!r}, which is no chat template.",
-            way_out=f"Known templates: {', '.join(known)}.",
+            way_out=f"Known templates: {', '.join(TEMPLATES)}.",
         )
     environment = jinja2.Environment(
         extensions=[_Generation], undefined=jinja2.StrictUndefined, autoescape=False
@@ -277,6 +276,8 @@ _READERS: dict[str, Callable[[str], list[Read]]] = {
     "llama3": _read_llama3,
     "reasoning": _read_reasoning,
 }
+TEMPLATES = tuple(_READERS)
+"""Names of the chat templates; each is a file in `templates/`."""
 _SPAN_READERS: dict[str, Callable[[str], Read]] = {
     "hermes": _assistant_hermes,
     "llama3": _assistant_llama3,
