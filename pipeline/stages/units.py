@@ -18,6 +18,7 @@ from pipeline.stages.context import Context
 from pipeline.stages.evolve import evolve_unit, evolve_units
 from pipeline.stages.mcp import mcp_unit, mcp_units
 from pipeline.stages.rephrase import documents_unit, rephrase_unit, rephrase_units
+from pipeline.stages.selection import selection_unit, selection_units
 from pipeline.stages.tasks import task_units, tasks_unit
 from pipeline.stages.trajectories import trajectories_unit, trajectory_units
 from pipeline.stages.worlds import worlds_unit
@@ -39,6 +40,7 @@ STAGES: dict[str, Stage] = {
     "trajectories": Stage(lambda context: len(trajectory_units(context)), trajectories_unit),
     "code_tasks": Stage(lambda context: 1, code_tasks_unit),
     "code": Stage(lambda context: len(code_units(context)), code_unit),
+    "selection": Stage(selection_units, selection_unit),
     "documents": Stage(lambda context: 1, documents_unit),
     "rephrase": Stage(rephrase_units, rephrase_unit),
 }
@@ -46,8 +48,8 @@ STAGES: dict[str, Stage] = {
 FLOWS: dict[str, tuple[str, ...]] = {
     "tools": ("worlds", "evolve", "mcp"),
     "tasks": ("worlds", "evolve", "tasks"),
-    "trajectories": ("worlds", "evolve", "tasks", "trajectories"),
-    "code": ("code_tasks", "code"),
+    "trajectories": ("worlds", "evolve", "tasks", "trajectories", "selection"),
+    "code": ("code_tasks", "code", "selection"),
     "rephrase": ("documents", "rephrase"),
     "all": (
         "worlds",
@@ -57,6 +59,7 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "trajectories",
         "code_tasks",
         "code",
+        "selection",
         "documents",
         "rephrase",
     ),
