@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 
 from pipeline.judging.verdict import verdict
 from pipeline.records import Owner, Snapshot, StateCheck, TaskError, Value, Verdict, World, WorldError
+from pipeline.tasks.rubric import NOTHING_CHANGES
 from pipeline.worlds.mixed import parts_of
 from pipeline.worlds.sql import RowChange, SqlWorld
 
 Answer = bool | str
 """Whether a query holds; a text says why it cannot be run."""
-NOTHING_CHANGES = "select count(*) = 0 from changes"
 _REMEMBERED = 200_000
 _OPEN = 64
 _answers: dict[tuple[str, str, str, str], Answer] = {}
