@@ -18,6 +18,7 @@ from pipeline.config.publish import PublishSection
 from pipeline.config.rephrase import RephraseSection
 from pipeline.config.run import CodeConfig, EvolveConfig, RunConfig, WorldsConfig
 from pipeline.config.sandbox import SandboxSection
+from pipeline.config.simulated import SimulatedConfig
 from pipeline.config.tasks import TasksConfig
 from pipeline.config.tools import ToolsConfig
 from pipeline.config.trajectories import TrajectoriesConfig
@@ -40,6 +41,7 @@ class Config(ModelsConfig):
     author: AuthorSection = AuthorSection()
     tools: ToolsConfig = ToolsConfig()
     tasks: TasksConfig = TasksConfig()
+    simulated: SimulatedConfig = SimulatedConfig()
     trajectories: TrajectoriesConfig = TrajectoriesConfig()
     judging: JudgingConfig = JudgingConfig()
     code: CodeConfig = CodeConfig()

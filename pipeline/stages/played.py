@@ -1,0 +1,204 @@
+"""The stage `played`: tasks on real MCP tools. Their state is simulated, their calls are played, the gate is the same."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from pipeline.config.trajectories import LimitsConfig
+from pipeline.judging.judge import judge
+from pipeline.records import Policy, Task, ToolSpec, World, WorldError
+from pipeline.rollout.episode import Episode
+from pipeline.stages.context import Context, Tally, call_rows
+from pipeline.stages.players import Players
+from pipeline.stages.tasks import Rows
+from pipeline.store import Row, domain_row, failure_row, world_row
+from pipeline.tasks.gate import Attempt, Outcome, gate
+from pipeline.teacher.author import TeacherAuthor
+from pipeline.teacher.played import played_world
+from pipeline.teacher.policy import TeacherPolicy
+from pipeline.teacher.toolsets import Played, toolsets
+from pipeline.teacher.user import TeacherUser
+from pipeline.worlds.simulated import Memory, SimulatedHost
+
+STAGE = "played"
+UNIT = 6
+"""Toolsets of one unit."""
+BATCHES = 3
+"""How often the author is asked for more, where the gate has refused some."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The worlds behind the run's toolsets, in order, and why there is none behind the others."""
+
+    worlds: tuple[World, ...] = ()
+    refused: tuple[tuple[str, str], ...] = ()
+
+
+def plan(context: Context) -> Plan:
+    """What the MCP tools of the run can be played as. The same in every process."""
+    settings = context.config.simulated
+    if settings.tasks == 0:
+        return Plan()
+    worlds: list[World] = []
+    refused: list[tuple[str, str]] = []
+    for toolset in _toolsets(context):
+        if len(worlds) == settings.toolsets:
+            break
+        try:
+            worlds.append(played_world(toolset, context.config.seed))
+        except WorldError as error:
+            refused.append((toolset.name, error.what))
+    return Plan(tuple(worlds), tuple(refused))
+
+
+def _toolsets(context: Context) -> list[Played]:
+    rows = context.folder.rows("tools", columns=("source", "record"))
+    tools = (ToolSpec.model_validate_json(row["record"]) for row in rows if row["source"] == "mcp")
+    return toolsets(tools, context.config.simulated.tools)
+
+
+def played_units(context: Context) -> int:
+    """Units of a few toolsets each; none when no tasks on MCP tools are asked for, one when none can be had."""
+    if context.config.simulated.tasks == 0:
+        return 0
+    return max(1, math.ceil(len(plan(context).worlds) / UNIT))
+
+
+async def played_unit(context: Context, number: int) -> None:
+    """Proposes and gates the tasks of a few played worlds; what cannot be played is a row."""
+    planned = plan(context)
+    tally, rows, more = Tally(STAGE), Rows(), Found()
+    if number == 0:
+        for name, reason in planned.refused:
+            tally.reject("no world behind the tools", reason, subject=name)
+    with context.folder.journal(STAGE, number) as journal:
+        async with context.models(journal) as models:
+            players = Players(context.config, models, STAGE)
+            everywhere = len(planned.worlds)
+            for position in range(number * UNIT, min(everywhere, (number + 1) * UNIT)):
+                world = planned.worlds[position]
+                share = context.config.simulated.tasks // everywhere + (
+                    position < context.config.simulated.tasks % everywhere
+                )
+                more.add(world)
+                await Proposals(context, players, world, tally, rows, more).propose(share)
+            rows.calls = call_rows(models.ledger.drain())
+    tally.tokens = sum(row["tokens_in"] + row["tokens_out"] for row in rows.calls)
+    tally.cost = sum(row["cost"] for row in rows.calls)
+    context.folder.write_shard(STAGE, number, {**rows.tables(), **more.tables(), **tally.tables()})
+
+
+@dataclass
+class Found:
+    """Further rows of a unit: worlds, and how their simulator did in the gate."""
+
+    worlds: list[Row] = field(default_factory=list)
+    domains: list[Row] = field(default_factory=list)
+    measures: list[Row] = field(default_factory=list)
+
+    def add(self, world: World) -> None:
+        self.worlds.append(world_row(world, author="teacher"))
+        self.domains.append(domain_row(world.domain))
+
+    def measure(self, world: World, simulator: str, memory: Memory, defects: int) -> None:
+        answers = {
+            "asked": memory.asked,
+            "repaired": memory.repaired,
+            "recalled": memory.recalled,
+            "defect": defects,
+        }
+        for name, count in answers.items():
+            part = f"{world.name}: {simulator}"
+            value = count / memory.asked if memory.asked else None
+            self.measures.append(
+                {"stage": STAGE, "name": f"simulator_{name}", "part": part, "value": value, "n": count}
+            )
+
+    def tables(self) -> dict[str, list[Row]]:
+        return {"worlds": self.worlds, "domains": self.domains, "measures": self.measures}
+
+
+@dataclass
+class Proposals:
+    """The tasks of one played world."""
+
+    context: Context
+    players: Players
+    world: World
+    tally: Tally
+    rows: Rows
+    found: Found
+
+    def __post_init__(self) -> None:
+        self.simulator = self.players.simulator(self.world)
+        self.memory = Memory()
+        self.defects = 0
+
+    async def propose(self, count: int) -> None:
+        """Asks for tasks until `count` are admitted, in a few batches."""
+        kept, seen = 0, set[str]()
+        config = self.context.config
+        for batch in range(BATCHES):
+            if kept >= count:
+                break
+            author = TeacherAuthor(config.tasks)
+            for task in await author.tasks(self.world, count, config.seed + 1_000_003 * batch):
+                task = task.replace(host="simulated", proof="exact")
+                if kept == count or task.id in seen:
+                    continue
+                seen.add(task.id)
+                kept += await self._admit(task)
+        self.found.measure(self.world, self.simulator.name, self.memory, self.defects)
+
+    async def _admit(self, task: Task) -> bool:
+        config = self.context.config
+        report = await gate(
+            task, self._attempt(), self._reference, config.seed, config.tasks.max_passing_mutations
+        )
+        if report.admitted:
+            self.tally.keep()
+            self.rows.add(task, self.world, report.evidence())
+        else:
+            kind = report.reason.split(":")[0]
+            self.tally.reject(kind, report.reason, subject=task.id, detail=report.evidence())
+        return report.admitted
+
+    def _reference(self, task: Task, number: int) -> Policy:
+        return TeacherPolicy(task, self.world, f"gate/{number}")
+
+    def _attempt(self) -> Attempt:
+        limits = LimitsConfig(turns=40, calls=60)
+
+        async def attempt(task: Task, policy: Policy, number: int) -> Outcome:
+            settings = self.context.config.simulated
+            host = SimulatedHost(
+                self.world, self.simulator, task.initial, repairs=settings.repairs, memory=self.memory
+            )
+            try:
+                user = TeacherUser(task, self.world, f"gate/{task.id}/{number}")
+                trajectory = await Episode(task, number, 0, policy, user, host, limits).run()
+                state, final = host.live.state, host.snapshot()
+            finally:
+                await host.close()
+            self._note(task, host)
+            return Outcome(await judge(task, trajectory, final, self.world), trajectory, state)
+
+        return attempt
+
+    def _note(self, task: Task, host: SimulatedHost) -> None:
+        """A row for each call to which the simulator had no good answer."""
+        self.defects += len(host.defects)
+        for defect in host.defects:
+            about = {"tool": defect.tool, "arguments": defect.arguments, "answers": defect.answers}
+            self.tally.failures.append(
+                failure_row(
+                    STAGE,
+                    f"simulator: {defect.kind}",
+                    defect.message,
+                    subject=task.id,
+                    owner="tool",
+                    detail=about,
+                )
+            )
