@@ -17,17 +17,24 @@ from prefect.cache_policies import NO_CACHE
 from prefect.task_runners import ProcessPoolTaskRunner, TaskRunner, ThreadPoolTaskRunner
 
 from pipeline.records import BudgetExceeded, ConfigError, EndpointDown
-from pipeline.stages.context import Context
+from pipeline.stages.context import Context, start_clock
+from pipeline.stages.paused import paused_count
 from pipeline.stages.units import STAGES, stages_of, work
+
+TIME_IS_UP = "the deadline of the run has come (run.deadline)."
 
 
 @task(name="unit", task_run_name="{stage}-{number}", cache_policy=NO_CACHE, persist_result=False)
 def unit(run: str, stage: str, number: int) -> str:
     """One unit of work. Empty when it is finished, else why it is paused."""
+    if Context.open(Path(run)).time_is_up:
+        return TIME_IS_UP
     try:
         finished = asyncio.run(work(Path(run), stage, number))
     except (BudgetExceeded, EndpointDown) as error:
         return str(error)
+    if not finished and Context.open(Path(run)).time_is_up:
+        return TIME_IS_UP
     return "" if finished else f"{stage}: episodes are paused."
 
 
@@ -35,6 +42,7 @@ def unit(run: str, stage: str, number: int) -> str:
 def chain(run: str, target: str) -> str:
     """All stages up to `target`, each unit that does not stand yet. Empty when nothing is left to do, else why."""
     context = Context.open(Path(run))
+    start_clock(context)
     for stage in stages_of(target, context.config):
         units = STAGES[stage].units(context)
         missing = [number for number in range(units) if not context.folder.shard_done(stage, number)]
@@ -43,7 +51,8 @@ def chain(run: str, target: str) -> str:
         paused = [reason for future in futures if (reason := future.result())]
         if paused:
             return paused[0]
-    return ""
+    waiting = paused_count(context.folder)
+    return f"{waiting} episodes have reached a limit of one part." if waiting else ""
 
 
 @contextmanager

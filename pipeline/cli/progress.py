@@ -45,14 +45,15 @@ def progress_line(folder: RunFolder) -> str:
     """`NAME: worlds 12 kept · tasks 240 kept, 21 rejected · …`, with tokens and cost where there are any."""
     stages: dict[str, list[float]] = {}
     for row in folder.rows("funnel"):
-        sums = stages.setdefault(row["stage"], [0, 0, 0, 0, 0.0])
-        for index, key in enumerate(("kept", "rejected", "failed", "tokens", "cost")):
+        sums = stages.setdefault(row["stage"], [0, 0, 0, 0, 0, 0.0])
+        for index, key in enumerate(("kept", "rejected", "failed", "pending", "tokens", "cost")):
             sums[index] += row[key]
     parts = []
-    for stage, (kept, rejected, failed, tokens, cost) in stages.items():
+    for stage, (kept, rejected, failed, pending, tokens, cost) in stages.items():
         text = f"{stage} {kept:.0f} kept"
         text += f", {rejected:.0f} rejected" if rejected else ""
         text += f", {failed:.0f} failed" if failed else ""
+        text += f", {pending:.0f} paused" if pending else ""
         text += f", {tokens:.0f} tokens, {cost:.4f}" if tokens else ""
         parts.append(text)
     return f"{folder.name}: {' · '.join(parts) or 'starting'}"

@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from pipeline.store import RunFolder
 
 
+AcceptOption = Annotated[
+    bool,
+    typer.Option(
+        "--accept-changes", help="Go on although the code, a prompt or a model has changed since it began."
+    ),
+]
+
+
 def register(app: typer.Typer) -> None:
     for command in (init, validate, run, resume, status, preview, demo, doctor):
         app.command()(command)
@@ -67,7 +75,13 @@ def run(
     max_errors: Annotated[
         int | None, typer.Option(help="Stop cleanly at so many failed model calls.")
     ] = None,
-    resume_paused: Annotated[bool, typer.Option(help="Go on with the paused episodes of --run.")] = False,
+    deadline: Annotated[
+        float | None, typer.Option(help="Pause after so many seconds, between two turns.")
+    ] = None,
+    resume_paused: Annotated[
+        bool, typer.Option(help="Go on with the paused episodes of --run, or of all runs.")
+    ] = False,
+    accept_changes: AcceptOption = False,
     mcp: Annotated[Path | None, typer.Option(help="tools: servers in the mcpServers form.")] = None,
     mcp_dump: Annotated[list[Path] | None, typer.Option(help="tools: saved tools/list answers.")] = None,
     evolve: Annotated[int | None, typer.Option(help="tools: how many evolved tools to make.")] = None,
@@ -76,16 +90,19 @@ def run(
     data: DataOption = None,
 ) -> None:
     """Runs a flow and everything it needs, as one run."""
-    from pipeline.records.errors import ConfigError
-    from pipeline.stages.units import stages_of
+    from pipeline.records.errors import SandboxError
+    from pipeline.stages.inputs import check_inputs
     from pipeline.store import RunFolder
 
     if resume_paused:
-        if run is None:
-            raise ConfigError(
-                "--resume-paused needs --run NAME.", way_out="`tracemill status` lists the runs."
-            )
-        _finish(RunFolder.open(data_dir(data), run))
+        limits = {
+            "max_cost": max_cost,
+            "max_tokens": max_tokens,
+            "max_errors": max_errors,
+            "deadline": deadline,
+        }
+        for folder in [RunFolder.open(data_dir(data), run)] if run else _with_paused(data_dir(data)):
+            _go_on(folder, limits, accept_changes)
         return
     flags: dict[str, Any] = {
         "seed": seed,
@@ -93,6 +110,7 @@ def run(
         "run.max_cost": max_cost,
         "run.max_tokens": max_tokens,
         "run.max_errors": max_errors,
+        "run.deadline": deadline,
         "tools.ingest.servers": str(mcp.resolve()) if mcp else None,
         "tools.ingest.dumps": [str(path.resolve()) for path in mcp_dump] if mcp_dump else None,
         "evolve.tools": evolve,
@@ -105,8 +123,30 @@ def run(
     if flow == "all" and loaded.code.enabled and (problem := _without_engine()):
         typer.echo(f"code is left out: {problem}", err=True)
         loaded = flag_config(config, {**flags, "code.enabled": False}, model)
-    stages_of(flow, loaded)
+    check_inputs(flow, loaded)
+    if flow == "code" and (problem := _without_engine()):
+        raise SandboxError(f"The flow code needs a Docker engine: {problem}")
     folder = RunFolder.create(loaded.data, run, flow, loaded.seed, loaded.to_yaml(), version=_version())
+    _finish(folder)
+
+
+def _with_paused(data: Path) -> list[RunFolder]:
+    """The runs that have paused episodes and that nobody is working on."""
+    from pipeline.stages.paused import paused_count
+    from pipeline.store import readable
+
+    found = [folder for folder in readable(data) if paused_count(folder) and not folder.holder()]
+    if not found:
+        typer.echo("no run has paused episodes", err=True)
+    return found
+
+
+def _go_on(folder: RunFolder, limits: dict[str, float | int | None], accept_changes: bool) -> None:
+    """What was begun is finished, paused episodes too."""
+    from pipeline.stages.context import raise_limits
+
+    given: dict[str, float | int] = {name: value for name, value in limits.items() if value is not None}
+    raise_limits(folder, {**given, "resume_paused": True, "accept_changes": accept_changes})
     _finish(folder)
 
 
@@ -123,8 +163,10 @@ def _version() -> str:
 
 
 def _finish(folder: RunFolder) -> None:
-    """Executes what is left and says where it stands. A paused run exits with 3."""
+    """Executes what is left, says where it stands and what to do next. A paused run exits with 3, one in which all
+    work of a stage failed with 1."""
     from flows.execute import execute
+    from pipeline.cli.after import in_vain, what_next
     from pipeline.cli.progress import progress_line, watching
 
     typer.echo(f"run {folder.name} in {folder.path}", err=True)
@@ -133,6 +175,12 @@ def _finish(folder: RunFolder) -> None:
         typer.echo(f"paused: {reason} Go on with: tracemill resume {folder.name}", err=True)
         raise typer.Exit(3)
     typer.echo(progress_line(folder))
+    typer.echo(what_next(folder), err=True)
+    lost = in_vain(folder)
+    for stage, reason in lost.items():
+        typer.echo(f"tracemill: nothing of the stage {stage} worked: {reason}", err=True)
+    if lost:
+        raise typer.Exit(1)
 
 
 def resume(
@@ -140,16 +188,15 @@ def resume(
     max_cost: Annotated[float | None, typer.Option(help="A new limit on the whole run's cost.")] = None,
     max_tokens: Annotated[int | None, typer.Option(help="A new limit on its tokens.")] = None,
     max_errors: Annotated[int | None, typer.Option(help="A new limit on its failed model calls.")] = None,
+    deadline: Annotated[float | None, typer.Option(help="Pause after so many seconds.")] = None,
+    accept_changes: AcceptOption = False,
     data: DataOption = None,
 ) -> None:
     """Finishes a run that was killed, interrupted, paused or failed: nothing lost, nothing done twice."""
-    from pipeline.stages.context import raise_limits
     from pipeline.store import RunFolder
 
-    folder = RunFolder.open(data_dir(data), run)
-    raised = {"max_cost": max_cost, "max_tokens": max_tokens, "max_errors": max_errors}
-    raise_limits(folder, {name: value for name, value in raised.items() if value is not None})
-    _finish(folder)
+    limits = {"max_cost": max_cost, "max_tokens": max_tokens, "max_errors": max_errors, "deadline": deadline}
+    _go_on(RunFolder.open(data_dir(data), run), limits, accept_changes)
 
 
 def status(

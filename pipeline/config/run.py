@@ -21,6 +21,12 @@ class RunConfig(Section):
     max_cost: float | None = Field(default=None, gt=0)
     max_tokens: int | None = Field(default=None, gt=0)
     max_errors: int | None = Field(default=None, ge=0)
+    deadline: float | None = Field(default=None, gt=0)
+    """Seconds after which an execution of the run pauses; live episodes stop before their next turn."""
+    resume_paused: bool = False
+    """Whether episodes that paused at a limit of one part are taken up (`--resume-paused`)."""
+    accept_changes: bool = False
+    """Whether begun episodes go on although something that shaped them has changed (`--accept-changes`)."""
 
 
 class WorldsConfig(Section):

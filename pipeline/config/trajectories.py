@@ -10,7 +10,7 @@ from pipeline.config.section import Section
 
 
 class LimitsConfig(Section):
-    """Where an episode ends (agent's limits) or pauses (`pause_after_turns`, wall time)."""
+    """Where an episode ends, and where it pauses (`seconds`, `pause_after_…`)."""
 
     turns: int = Field(default=60, ge=1)
     """Assistant messages."""
@@ -28,8 +28,11 @@ class LimitsConfig(Section):
     """A longer message of the user is no message, and asked for once more."""
     seconds: float = Field(default=1_800.0, gt=0)
     """Wall time; then the episode pauses."""
-    pause_after_turns: int | None = None
-    """Pause after so many assistant messages in one run (partial rollout)."""
+    pause_after_turns: int | None = Field(default=None, ge=1)
+    """Pause after so many assistant messages (partial rollout). A paused episode is set aside, its unit goes on
+    without it, and `--resume-paused` takes it up where it stood; the limits then count anew."""
+    pause_after_tokens: int | None = Field(default=None, ge=1)
+    pause_after_cost: float | None = Field(default=None, gt=0)
 
 
 class LiveConfig(Section):

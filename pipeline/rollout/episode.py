@@ -31,9 +31,10 @@ from pipeline.records import (
     WorldError,
     trajectory_id,
 )
+from pipeline.records.errors import HostError
 from pipeline.rollout.intake import DEPTH, forged, real_text, taken
 from pipeline.rollout.machine import UserMachine
-from pipeline.tasks.values import mentions
+from pipeline.rollout.turns import problem_with
 from pipeline.worlds.faults import FaultyHost
 from pipeline.worlds.host import CallResult, ToolHost
 
@@ -58,6 +59,8 @@ class Episode:
     """Events of an unfinished earlier run."""
     snapshots_before: dict[str, Snapshot] = field(default_factory=dict)
     """Snapshots of the earlier run, by reference."""
+    deadline: float | None = None
+    """By `time.monotonic()`: the moment from which on it pauses before the agent's next turn."""
     note: str = ""
     """Why it stopped, in words, when it did not end by itself."""
 
@@ -72,8 +75,10 @@ class Episode:
         self._offered = frozenset(tool.name for tool in self.task.agent.toolset.tools)
         self._turn = 0
         self._turns_now = 0
+        self._usage_before = Usage()
         self._calls = 0
-        self._recent: list[str] = []
+        self._last_call = ""
+        self._equal_calls = 0
         self._started = time.monotonic()
         self._end: EndReason | None = None
 
@@ -94,7 +99,7 @@ class Episode:
             raise
         except ModelError as error:
             self._stop(EndReason.MODEL_ERROR, str(error))
-        except (SandboxError, WorldError) as error:
+        except (SandboxError, HostError, WorldError) as error:
             self._stop(EndReason.HOST_ERROR, str(error))
         assert self._end is not None
         return Trajectory(
@@ -131,7 +136,15 @@ class Episode:
         if words is None:
             return
         self._turn += 1
-        self._add(self._event("user", content=words.text, note=f"act:{move.act}", usage=words.usage))
+        self._add(
+            self._event(
+                "user",
+                content=words.text,
+                lookups=move.lookups,
+                note=f"act:{move.act}",
+                usage=words.usage,
+            )
+        )
         if move.act == "give_up":
             self._stop(EndReason.USER_GAVE_UP)
             return
@@ -146,18 +159,8 @@ class Episode:
             words = await self.user.speak(move, self.messages)
             spent = _sum(spent, words.usage)
             text = real_text(words.text)
-            missing = [
-                fact
-                for fact in move.facts
-                if not mentions(text, fact.wrong if fact.name in move.wrong and fact.wrong else fact.spoken)
-            ]
-            if not text.strip():
-                problem = "an empty turn"
-            elif len(text) > self.limits.user_chars:
-                problem = f"a turn of {len(text)} characters"
-            elif missing:
-                problem = f"a turn without {missing[0].label}"
-            else:
+            problem = problem_with(text, move, self.messages, self.limits.user_chars)
+            if not problem:
                 return UserWords(text, spent)
         self.usage = _sum(self.usage, spent)
         self._stop(EndReason.USER_FAULT, f"The user produced {problem} twice.")
@@ -260,10 +263,14 @@ class Episode:
         self._add(event, snapshot)
 
     def _watch_loop(self, call: ToolCall) -> None:
-        self._recent.append(f"{call.name} {call.raw}")
-        tail = self._recent[-self.limits.equal_calls :]
-        if len(tail) == self.limits.equal_calls and len(set(tail)) == 1:
+        self._count_equal(call)
+        if self._equal_calls >= self.limits.equal_calls:
             self._stop(EndReason.AGENT_LOOP)
+
+    def _count_equal(self, call: ToolCall) -> None:
+        text = f"{call.name} {call.raw}"
+        self._equal_calls = self._equal_calls + 1 if text == self._last_call else 1
+        self._last_call = text
 
     def _check_limits(self) -> None:
         limits = self.limits
@@ -278,10 +285,25 @@ class Episode:
             self._stop(EndReason.TOKEN_LIMIT)
         elif self.usage.cost > limits.cost:
             self._stop(EndReason.COST_LIMIT)
-        elif (
-            limits.pause_after_turns is not None and self._turns_now >= limits.pause_after_turns
-        ) or time.monotonic() - self._started > limits.seconds:
-            self._stop(EndReason.PAUSED)
+        elif reason := self._pause():
+            self._stop(EndReason.PAUSED, reason)
+
+    def _pause(self) -> str:
+        """Why it pauses now, to be resumed later; empty when it goes on. What an earlier part used does not count."""
+        limits, used, before = self.limits, self.usage, self._usage_before
+        now = time.monotonic()
+        if limits.pause_after_turns is not None and self._turns_now >= limits.pause_after_turns:
+            return f"{self._turns_now} turns in one part"
+        tokens = used.tokens_in + used.tokens_out - before.tokens_in - before.tokens_out
+        if limits.pause_after_tokens is not None and tokens >= limits.pause_after_tokens:
+            return f"{tokens} tokens in one part"
+        if limits.pause_after_cost is not None and used.cost - before.cost >= limits.pause_after_cost:
+            return f"a cost of {used.cost - before.cost:.4f} in one part"
+        if now - self._started > limits.seconds:
+            return f"more than {limits.seconds:g} seconds in one part"
+        if self.deadline is not None and now > self.deadline:
+            return "the deadline of the run"
+        return ""
 
     # ---- events -----------------------------------------------------------------------------------------
 
@@ -314,11 +336,12 @@ class Episode:
                 self._calls += 1
                 self._faulty.recount([event.name])
                 call = next(one for e in reversed(self.events) for one in e.calls if one.id == event.call_id)
-                self._recent.append(f"{call.name} {call.raw}")
+                self._count_equal(call)
             self._add(event)
         last = next((e.after for e in reversed(self.done_before) if e.after), "")
         if last and last != self.host.snapshot().ref:
             await self.host.restore(self.snapshots_before[last])
+        self._usage_before = self.usage
         self.commit = commit
 
 
@@ -346,7 +369,7 @@ def _message(event: Event) -> Message:
     )
 
 
-_as_json = json.JSONEncoder(ensure_ascii=False, default=str).encode
+_as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=str).encode
 
 
 def render_result(result: CallResult, limit: int) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pipeline.records import Event, Fact, Goal, Task, UserAct, UserMove
+from pipeline.records import Event, Fact, Goal, Task, UserAct, UserLookup, UserMove
 from pipeline.tasks.telling import states
 from pipeline.tasks.values import folded, mentions
 
@@ -49,6 +49,8 @@ class UserMachine:
         self._confirmed = False
         self._closing = rng.random() < 0.6
         self._acted = False
+        self._tried = False
+        """The agent has made the call since the user agreed; if it failed, nothing is pending any more."""
         self._move: UserMove | None = None
         self._facts = {fact.name: fact for fact in task.facts}
         self._final = {i: [c for c in task.reference if c.goal == i][-1:] for i in range(len(task.goals))}
@@ -62,6 +64,7 @@ class UserMachine:
         elif event.role == "tool" and self._goal_call(event.name):
             landed = bool(event.ok) or bool(event.fault and event.fault.committed)
             self._acted = self._acted or landed or self._expected_refusal(event)
+            self._tried = True
 
     def _goal_call(self, name: str) -> bool:
         final = self._final.get(self._goal)
@@ -91,7 +94,7 @@ class UserMachine:
             return self._raise_goal("open")
         if self.over:
             return None
-        if self._turn > self.task.persona.patience:
+        if self._turn > self.task.persona.patience and not self.write_pending:
             self.over = True
             return self._make("give_up")
         return self._answer(folded(agent_text))
@@ -104,12 +107,11 @@ class UserMachine:
             if asked:
                 return self._tell(asked)
         if question and _CONFIRM.search(text) and not _MORE.search(text) and not self._acted:
-            self._confirmed = True
-            return self._make("confirm")
+            return self._agree()
         self._closing = self._closing or (question and bool(_MORE.search(text)))
         if self._acted or goal.kind in ("talk", "unserved"):
             return self._next_goal()
-        if not question and (_REFUSAL.search(text) or self._sounds_done(text)) and not self._confirmed:
+        if not question and (_REFUSAL.search(text) or self._sounds_done(text)) and not self.write_pending:
             return self._next_goal()
         if question:
             rest = [fact for fact in self._open_facts() if fact.name not in self.ledger.told]
@@ -117,9 +119,24 @@ class UserMachine:
                 return self._tell(rest[:1])
         return self._insist()
 
+    def _agree(self) -> UserMove:
+        """A yes, unless the user thinks again: first of a value, or of the whole."""
+        if self.goal.kind == "withdrawn":
+            self._acted = True
+            return self._make("decline")
+        second = [fact for fact in self._goal_facts() if self._second_thought(fact)]
+        if second:
+            return self._make("change", tuple(second))
+        self._confirmed, self._tried = True, False
+        return self._make("confirm")
+
+    def _second_thought(self, fact: Fact) -> bool:
+        return fact.disclosure == "changed" and fact.name not in self.ledger.told
+
     def _insist(self) -> UserMove | None:
+        """Asks again, a bounded number of times; as long as something agreed is pending, until the engine ends it."""
         self._nudges += 1
-        if self._nudges > _NUDGES:
+        if self._nudges > _NUDGES and not self.write_pending:
             return self._next_goal()
         return self._make("nudge")
 
@@ -154,7 +171,8 @@ class UserMachine:
 
     def _tell(self, facts: Sequence[Fact]) -> UserMove:
         wrong = tuple(f.name for f in facts if f.wrong and f.name not in self.ledger.wrong | self.ledger.told)
-        act: UserAct = "correct" if any(f.name in self.ledger.wrong for f in facts) else "answer"
+        again = [f for f in facts if f.name in self.ledger.wrong]
+        act: UserAct = "change" if any(map(self._second_thought, again)) else "correct" if again else "answer"
         return self._make(act, tuple(facts), wrong)
 
     def _next_goal(self) -> UserMove | None:
@@ -165,10 +183,12 @@ class UserMachine:
 
     def _raise_goal(self, act: UserAct) -> UserMove:
         self._goal += 1
-        self._nudges, self._confirmed, self._acted = 0, False, False
+        self._nudges, self._confirmed, self._acted, self._tried = 0, False, False, False
         facts = [f for f in self._goal_facts() if f.disclosure == "open" and f.name not in self.ledger.told]
         said_wrong = [
-            f for f in self._goal_facts() if f.disclosure == "corrected" and f.name not in self.ledger.told
+            f
+            for f in self._goal_facts()
+            if f.disclosure in ("corrected", "changed") and f.name not in self.ledger.told
         ]
         keep = [f for f in facts if not f.name.startswith("which ")]
         # What the opening says depends on the task alone: its attempts begin alike.
@@ -185,11 +205,25 @@ class UserMachine:
 
     @property
     def write_pending(self) -> bool:
-        """Whether the user has agreed to something that has not been done yet."""
-        return self._confirmed and not self._acted
+        """Whether the user has agreed to something that has been neither done nor tried yet."""
+        return self._confirmed and not self._acted and not self._tried
 
     def _make(self, act: UserAct, facts: tuple[Fact, ...] = (), wrong: tuple[str, ...] = ()) -> UserMove:
+        lookups = tuple(
+            _looked_up(fact) for fact in facts if fact.device and fact.name not in self.ledger.told
+        )
         self._move = UserMove(
-            act=act, persona=self.task.persona, goal=self.goal, facts=facts, wrong=wrong, turn=self._turn
+            act=act,
+            persona=self.task.persona,
+            goal=self.goal,
+            facts=facts,
+            wrong=wrong,
+            turn=self._turn,
+            lookups=lookups,
         )
         return self._move
+
+
+def _looked_up(fact: Fact) -> UserLookup:
+    """The call of the user's own tool that finds a fact."""
+    return UserLookup(tool=fact.device, arguments={"for": fact.label}, result={"found": fact.spoken})

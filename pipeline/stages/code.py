@@ -6,15 +6,14 @@ import asyncio
 import base64
 from pathlib import Path
 
-from pipeline import __version__
 from pipeline.assets import asset
 from pipeline.judging.code import code_episode, code_judgement
 from pipeline.models.players.policy import ModelPolicy
 from pipeline.records import Admission, CodeTask, Judgement, Policy, Snapshot, Task, Versions
 from pipeline.sandbox import BadTask, Changes, File, Link, Pool, admit, grade, load_tasks
+from pipeline.stages.attempts import Attempts, Cast, Finished
 from pipeline.stages.context import Context, Tally, call_rows
 from pipeline.stages.players import TEACHER, Players
-from pipeline.stages.trajectories import Attempts, Cast, Finished
 from pipeline.store import (
     Journal,
     Tables,
@@ -108,7 +107,7 @@ async def code_unit(context: Context, number: int) -> bool:
                 (code_episode(tasks[name]), k) for name in wanted for k in range(context.config.code.attempts)
             ]
             parts = await unit.run(jobs)
-            if unit.paused:
+            if unit.paused or unit.owed:
                 return False
             calls = call_rows(models.ledger.drain())
             unit.tally.tokens = sum(row["tokens_in"] + row["tokens_out"] for row in calls)
@@ -141,16 +140,11 @@ class CodeAttempts(Attempts):
             host=await ContainerHost.open(self._pool, code),
             policy=policy,
             user=CodeUser(code, name),
-            versions=Versions(
-                code=__version__,
-                tools=task.agent.toolset.id,
-                world=code.id,
-                policy=self.players.plays("policy"),
-                user=TEACHER,
-                judge="pytest",
-                seed=self.context.config.seed,
-            ),
+            versions=self.versions(task),
         )
+
+    def versions(self, task: Task) -> Versions:
+        return self.players.versions(task).replace(prompts={}, user=TEACHER, judge="pytest")
 
     async def verdict(self, task: Task, done: Finished) -> tuple[Judgement, Tables]:
         if done.trajectory.end_reason.owner is not None:

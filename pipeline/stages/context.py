@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterable
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,13 +20,26 @@ from pipeline.store import Journal, Row, RunFolder, failure_row, funnel_row, mod
 from pipeline.store.files import write_atomically
 
 LIMITS = "limits.yaml"
-"""In a run folder: the limits given when the run was resumed, over those of its configuration."""
+"""In a run folder: what was given when the run was resumed, over the section `run` of its configuration."""
+_DEADLINE = "deadline"
+"""In a run folder: when the present execution has to pause, in seconds since the epoch."""
 
 
-def raise_limits(folder: RunFolder, limits: dict[str, float | int]) -> None:
+def raise_limits(folder: RunFolder, limits: Mapping[str, float | int]) -> None:
     """Keeps new limits (`max_cost`, `max_tokens`, `max_errors`) for the rest of a run. Nothing given: as before."""
     if limits:
-        write_atomically(folder.path / LIMITS, yaml.safe_dump(limits).encode())
+        path = folder.path / LIMITS
+        before = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
+        write_atomically(path, yaml.safe_dump({**before, **limits}).encode())
+
+
+def start_clock(context: Context) -> None:
+    """The execution that begins now has the whole of `run.deadline` before it."""
+    path = context.folder.path / _DEADLINE
+    if context.config.run.deadline is None:
+        path.unlink(missing_ok=True)
+    else:
+        write_atomically(path, str(time.time() + context.config.run.deadline).encode())
 
 
 @dataclass
@@ -44,6 +58,18 @@ class Context:
         if raised.exists():
             values["run"] = {**values["run"], **yaml.safe_load(raised.read_text(encoding="utf-8"))}
         return cls(folder, parse_config(values, where=str(run / "config.yaml")))
+
+    @property
+    def deadline(self) -> float | None:
+        """When the execution has to pause, by `time.monotonic()` of this process; None when it has all time."""
+        path = self.folder.path / _DEADLINE
+        if not path.exists():
+            return None
+        return time.monotonic() + float(path.read_text(encoding="ascii")) - time.time()
+
+    @property
+    def time_is_up(self) -> bool:
+        return self.deadline is not None and time.monotonic() > self.deadline
 
     @asynccontextmanager
     async def models(self, journal: Journal) -> AsyncIterator[Models]:
@@ -80,7 +106,7 @@ class Context:
     @property
     def asks_models(self) -> bool:
         """Whether any role is played by a model."""
-        names = (*self.config.roles.values(), *self.config.judging.judges)
+        names = (*self.config.roles.values(), *self.config.further_names)
         return any(name != "teacher" for name in names)
 
     def spent(self) -> Totals:

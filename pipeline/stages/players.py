@@ -13,6 +13,8 @@ from pipeline.models.players.policy import ModelPolicy
 from pipeline.models.players.seat import Seat
 from pipeline.models.players.user import ModelUser
 from pipeline.records import Author, ConfigError, Judge, Policy, Task, User, Versions, World
+from pipeline.stages.hosts import needed_world
+from pipeline.stages.versions import code_revision, prompts_of
 from pipeline.teacher.author import TeacherAuthor
 from pipeline.teacher.flaws import plant
 from pipeline.teacher.policy import TeacherPolicy
@@ -46,23 +48,23 @@ class Players:
             )
         return TeacherAuthor(self.config.tasks)
 
-    def user(self, task: Task, world: World, trajectory: str, attempt: int) -> User:
+    def user(self, task: Task, world: World | None, trajectory: str, attempt: int) -> User:
         if self.plays("user") == TEACHER:
-            return TeacherUser(task, world, trajectory)
+            return TeacherUser(task, needed_world(task, world, "user"), trajectory)
         return ModelUser(
             self.seat("user", trajectory, attempt),
             opening=self.seat("user", task.id),
             temperature=self.config.trajectories.temperature,
         )
 
-    def policy(self, task: Task, world: World, trajectory: str, attempt: int) -> Policy:
+    def policy(self, task: Task, world: World | None, trajectory: str, attempt: int) -> Policy:
         """The agent; the teacher plants a flaw in its configured share of attempts."""
         if self.plays("policy") != TEACHER:
             seat = self.seat("policy", trajectory, attempt)
             return ModelPolicy(seat, temperature=self.config.trajectories.temperature)
         rng = random.Random(f"flaw/{trajectory}")
         flaw = plant(task, rng) if rng.random() < self.config.trajectories.flaw_rate else None
-        return TeacherPolicy(task, world, trajectory, flaw)
+        return TeacherPolicy(task, needed_world(task, world, "policy"), trajectory, flaw)
 
     def judges(self) -> list[Judge]:
         """The model judges; none when the teacher judges, since it has only certain checks."""
@@ -88,11 +90,13 @@ class Players:
         judges = [*self.judges(), *([last] if last else [])]
         return list({one.name: one for one in judges}.values())
 
-    def versions(self, world: World, code: str) -> Versions:
-        """What shapes a trajectory, for its record."""
+    def versions(self, task: Task) -> Versions:
+        """What shapes a trajectory of a task, for its record."""
         return Versions(
-            code=code,
-            world=world.id,
+            code=code_revision(),
+            tools=task.agent.toolset.id,
+            world=task.world,
+            prompts=prompts_of(self.config.roles),
             policy=self.plays("policy"),
             user=self.plays("user"),
             judge="+".join(self.config.judging.judges) or self.plays("judge"),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pipeline.config import Config
 from pipeline.records import ConfigError, Interrupted
+from pipeline.stages.authoring import domain_units, domains_unit
 from pipeline.stages.code import code_tasks_unit, code_unit, code_units
 from pipeline.stages.context import Context
 from pipeline.stages.evolve import evolve_unit, evolve_units
@@ -20,7 +21,7 @@ from pipeline.stages.mcp import mcp_unit, mcp_units
 from pipeline.stages.rephrase import documents_unit, rephrase_unit, rephrase_units
 from pipeline.stages.selection import selection_unit, selection_units
 from pipeline.stages.tasks import task_units, tasks_unit
-from pipeline.stages.trajectories import trajectories_unit, trajectory_units
+from pipeline.stages.trajectories import resumed_unit, resumed_units, trajectories_unit, trajectory_units
 from pipeline.stages.worlds import worlds_unit
 
 
@@ -34,10 +35,12 @@ class Stage:
 
 STAGES: dict[str, Stage] = {
     "worlds": Stage(lambda context: 1, worlds_unit),
+    "domains": Stage(domain_units, domains_unit),
     "evolve": Stage(evolve_units, evolve_unit),
     "mcp": Stage(mcp_units, mcp_unit),
     "tasks": Stage(lambda context: len(task_units(context)), tasks_unit),
     "trajectories": Stage(lambda context: len(trajectory_units(context)), trajectories_unit),
+    "resumed": Stage(resumed_units, resumed_unit),
     "code_tasks": Stage(lambda context: 1, code_tasks_unit),
     "code": Stage(lambda context: len(code_units(context)), code_unit),
     "selection": Stage(selection_units, selection_unit),
@@ -46,17 +49,19 @@ STAGES: dict[str, Stage] = {
 }
 
 FLOWS: dict[str, tuple[str, ...]] = {
-    "tools": ("worlds", "evolve", "mcp"),
-    "tasks": ("worlds", "evolve", "tasks"),
-    "trajectories": ("worlds", "evolve", "tasks", "trajectories", "selection"),
+    "tools": ("worlds", "domains", "evolve", "mcp"),
+    "tasks": ("worlds", "domains", "evolve", "tasks"),
+    "trajectories": ("worlds", "domains", "evolve", "tasks", "trajectories", "resumed", "selection"),
     "code": ("code_tasks", "code", "selection"),
     "rephrase": ("documents", "rephrase"),
     "all": (
         "worlds",
+        "domains",
         "evolve",
         "mcp",
         "tasks",
         "trajectories",
+        "resumed",
         "code_tasks",
         "code",
         "selection",

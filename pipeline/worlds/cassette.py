@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pipeline.records import Json, Snapshot, ToolSpec, WorldError
@@ -46,20 +46,14 @@ class Recorded:
         return cls(tool, arguments, CallResult(ok, value, tuple(error) or None, before, after))
 
 
-@dataclass
 class Recorder:
     """A host that keeps every call made through it. `take` hands over what came since it was last asked."""
 
-    host: ToolHost
-    _fresh: list[Recorded] = field(default_factory=list)
-
-    @property
-    def ability(self) -> Ability:
-        return self.host.ability
-
-    @property
-    def tools(self) -> Mapping[str, ToolSpec]:
-        return self.host.tools
+    def __init__(self, host: ToolHost) -> None:
+        self.host = host
+        self.ability: Ability = host.ability
+        self.tools: Mapping[str, ToolSpec] = host.tools
+        self._fresh: list[Recorded] = []
 
     async def call(self, name: str, arguments: dict[str, Json]) -> CallResult:
         result = await self.host.call(name, arguments)
