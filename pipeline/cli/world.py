@@ -22,12 +22,23 @@ def register(app: typer.Typer) -> None:
 
 
 @world_app.command()
-def check(paths: Annotated[list[Path], typer.Argument(help="World files.")]) -> None:
+def check(paths: Annotated[list[Path], typer.Argument(help="World files or folders of them.")]) -> None:
     """Admits world files, or says what is wrong with them."""
     from pipeline.worlds.check import check_files
 
-    if check_files(paths):
+    if check_files([file for path in paths for file in _world_files(path)]):
         raise typer.Exit(1)
+
+
+def _world_files(path: Path) -> list[Path]:
+    from pipeline.records.errors import InputError
+
+    if not path.exists():
+        raise InputError(f"There is no world file {path}.", way_out="Give a file or a folder of .yaml files.")
+    found = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+    if not found:
+        raise InputError(f"The folder {path} holds no world file (*.yaml).")
+    return found
 
 
 @world_app.command("show")
@@ -90,7 +101,7 @@ def find_world(name: str, data: Path | None) -> World:
     from pipeline.store import Catalog
     from pipeline.worlds.load import load_world
 
-    if Path(name).exists():
+    if Path(name).is_file():
         return load_world(Path(name))
     safe = name.replace("'", "''")
     rows = (
@@ -101,6 +112,6 @@ def find_world(name: str, data: Path | None) -> World:
     if not rows:
         raise WorldError(
             f"There is no world {name!r}, neither as a file nor in a run.",
-            way_out='`tracemill sql "select id, name from worlds"` lists them.',
+            way_out='`tracemill sql "select id, name from worlds"` lists those of runs; a file is given by its path.',
         )
     return World.model_validate_json(rows[0][0])
