@@ -45,12 +45,12 @@ def init(folder: Annotated[Path, typer.Argument(help="Where to write it.")] = Pa
 def validate(config: Annotated[Path, typer.Argument(help="Configuration file.")]) -> None:
     """Checks a configuration without the network."""
     from pipeline.config import load_config
-    from pipeline.stages.units import stages_of
+    from pipeline.stages.inputs import check_inputs
     from pipeline.stages.worlds import world_files
 
     loaded = load_config(config)
+    check_inputs("all", loaded)
     files = world_files(loaded)
-    stages_of("all", loaded)
     typer.echo(f"{config} is fine: {len(files)} world files, roles {_roles(loaded)}.")
 
 
