@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from pipeline.records import Checker, FidelityReport, Finding
-from pipeline.rephrase.fidelity import embeddings
+from pipeline.rephrase.fidelity import embeddings, roles
 from pipeline.rephrase.fidelity.alignment import align
 from pipeline.rephrase.fidelity.analysis import Analysis, analyze, language_guess
-from pipeline.rephrase.fidelity.content import compare_content, compare_lists, compare_places
+from pipeline.rephrase.fidelity.content import compare_content, compare_lists
 from pipeline.rephrase.fidelity.figures import compare_figures
 from pipeline.rephrase.fidelity.formulas import compare_answers, compare_code, compare_formulas, formulas
 from pipeline.rephrase.fidelity.names import compare_names
+from pipeline.rephrase.fidelity.places import compare_places
 from pipeline.rephrase.fidelity.polarity import compare_negation
 from pipeline.rephrase.fidelity.wording import compare_wording, converse
 from pipeline.rephrase.styles import STYLES
@@ -22,7 +23,7 @@ SOFT = frozenset(
     {"swap", "lost_sentence", "invented_sentence", "list", "modality", "condition", "quantifier"}
 )
 """Kinds of findings that rules may get wrong on a free paraphrase, and that a model may overrule."""
-_ALL_LAYERS = ("rules", "embeddings")
+_ALL_LAYERS = ("rules", "parsing", "embeddings")
 
 
 def check(
@@ -61,8 +62,12 @@ def check(
         called = compare_names(ours, theirs)
         facts, kept = facts + called.facts, kept + called.kept
         findings += called.findings + _of_words(ours, theirs)
+        if "parsing" in layers and roles.available() and ours.language == "en":
+            ran = "rules+parsing"
+            if not any(finding.kind == "swap" for finding in findings):
+                findings += roles.compare_roles(ours, theirs)
         if "embeddings" in layers and embeddings.available():
-            ran = "rules+embeddings"
+            ran += "+embeddings"
             findings = embeddings.soften(findings, ours, theirs)
     return _report(findings, kept / facts if facts else 1.0, style, ran)
 
@@ -73,7 +78,7 @@ def _of_words(source: Analysis, rewrite: Analysis) -> list[Finding]:
         *compare_negation(source, rewrite, groups),
         *compare_wording(source, rewrite, groups),
         *compare_lists(source, rewrite),
-        *compare_places(source, rewrite, converse=converse(source, rewrite, groups)),
+        *compare_places(source, rewrite, groups, converse=converse(source, rewrite, groups)),
         *compare_content(source, rewrite)[0],
     ]
 

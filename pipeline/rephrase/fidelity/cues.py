@@ -77,7 +77,10 @@ def cues(analysis: Analysis) -> list[list[Cue]]:
                     here.append(Cue(name, hit[0], hit.start(), hit.end(), sentence.index))
         covered = [(cue.start, cue.end) for cue in here]
         for at, token in enumerate(tokens):
-            names = words.get(token.lower) or (words.get(token.lemma, ()) if token.kind == "word" else ())
+            agent = analysis.language == "en" and token.lower.endswith(("ers", "er"))  # growers do not grow
+            names = words.get(token.lower) or (
+                words.get(token.lemma, ()) if token.kind == "word" and not agent else ()
+            )
             if not names or any(low <= token.start < high for low, high in covered):
                 continue
             if token.lower == "may" and token.text == "May" and at:

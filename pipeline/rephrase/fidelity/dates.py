@@ -30,8 +30,14 @@ WEEKDAYS: dict[str, int] = {
     )
     for number, name in enumerate(names.split(), 1)
 } | {
-    f"{name}s": number
-    for number, name in enumerate("montag dienstag mittwoch donnerstag freitag samstag sonntag".split(), 1)
+    f"{name}{ending}": number
+    for names, endings in (
+        ("montag dienstag mittwoch donnerstag freitag samstag sonntag", ("s", "e", "en")),
+        ("monday tuesday wednesday thursday friday saturday sunday", ("s",)),
+        ("lundi mardi mercredi jeudi vendredi samedi dimanche", ("s",)),
+    )
+    for number, name in enumerate(names.split(), 1)
+    for ending in endings
 }
 _SEASON_ALIKE = frozenset({"may", "mar", "march", "mars", "dec", "sun", "sat"})
 _TIME = re.compile(r"(?<![\d.:])([01]?\d|2[0-4])(?::|[  \u202f]?h[  \u202f]?)([0-5]\d)(?![\d:])")

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 _DROP = re.compile(
-    r"\\(?:left|right|big|Big|bigl|bigr|Bigl|Bigr|displaystyle|textstyle|quad|qquad|limits)(?![a-zA-Z])|\\[,;!: ]|~|\s+"
+    r"\\(?:left|right|big|Big|bigl|bigr|Bigl|Bigr|displaystyle|textstyle|quad|qquad|limits)(?![a-zA-Z])|(?<!\\)\\[,;!: ]|~|\s+"
 )
 _ALIKE = (
     ("\\dfrac", "\\frac"),

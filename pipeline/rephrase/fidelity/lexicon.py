@@ -94,14 +94,14 @@ NEGATIVE_WORDS: dict[str, frozenset[str]] = {
     "en": frozenset(
         (
             "lack lacks lacked refuse fail fails failed unable unknown impossible absent absence avoid prevent stop cease "
-            "rarely seldom hardly few unless except false free exclude deny invalid undefined neither lost "
-            "unlike otherwise less first against forbidden forbid prohibited prohibit banned ban unaware nor"
+            "rarely seldom hardly few unless except false free exclude deny invalid undefined lost "
+            "unlike otherwise less first against forbidden forbid prohibited prohibit banned ban unaware spare spares spared save saves"
         ).split()
     ),
     "de": frozenset(
         (
             "fehlen fehlt mangeln verweigern unmöglich unbekannt selten kaum außer ausgenommen falsch verhindern vermeiden "
-            "aufhören meiden weniger erste ersten erster erstes gegen verboten verbieten untersagt gleich frei zu geschlossen statt ohne abhalten"
+            "aufhören meiden weniger erste ersten erster erstes gegen verboten verbieten untersagt gleich frei zu geschlossen statt abhalten hält ersparen erspart sparen spart"
         ).split()
     ),
     "fr": frozenset(
@@ -139,6 +139,10 @@ PHRASES: dict[str, tuple[tuple[str, str], ...]] = {
             r"only if|only when|only by|not (?:before|until)|no \w+ (?:except|but)|nothing but|none but",
             "only",
         ),
+        (r"(?:less|not as) well", "quality-"),
+        (r"more slowly|less quickly|less fast", "speed-"),
+        (r"more quickly|more rapidly", "speed+"),
+        (r"more than half|over half", "most"),
         (r"not as \w+ as|less \w+ than|not so \w+ as", "amount-"),
         (r"(?:is|are) (?:able|possible)|it is possible|in a position to|(?:is|are) allowed", "may"),
         (r"(?:has|have|had) to\b|(?:is|are|was|were) (?:required|obliged|needed|necessary)|it takes", "must"),
@@ -147,7 +151,7 @@ PHRASES: dict[str, tuple[tuple[str, str], ...]] = {
     "de": (
         (r"nicht (?:mehr|schneller|länger|höher|größer|später) als|bis zu|nicht über", "bound-"),
         (r"nicht (?:weniger|kürzer|niedriger|kleiner|früher) als", "bound+"),
-        (r"die meisten|der größte teil|die mehrheit", "most"),
+        (r"die meisten|der größte teil|die mehrheit|die mehrzahl|mehr als die hälfte", "most"),
         (r"ist es möglich|möglich ist|in der lage", "may"),
         (r"ist nötig|sind nötig|ist erforderlich|(?:hat|haben) \w* ?zu \w+en", "must"),
         (r"nur wer|nur wenn|erst wenn|und nur dann", "only"),
@@ -160,13 +164,15 @@ PHRASES: dict[str, tuple[tuple[str, str], ...]] = {
         (r"(?:est|sont) tenue?s? de|il faut|a besoin de?|on a besoin|(?:est|sont) nécessaires?", "must"),
         (r"ne \w+ (?:encore )?que\b|n['’]\w+ (?:encore )?que\b|n['’]est que", "only"),
         (r"ne \w+ plus\b|n['’]\w+ plus\b", "no"),
+        (r"s['’]ils?\b", "if"),
+        (r"plus de la moitié|plus d['’]un sur deux", "most"),
         (r"moins bien", "quality-"),
         (r"moins (?:de|que|\\w+ que)", "amount-"),
     ),
     "es": (
         (r"como máximo|a lo sumo|no más de|hasta", "bound-"),
         (r"al menos|por lo menos|como mínimo|no menos de", "bound+"),
-        (r"la mayoría|la mayor parte", "most"),
+        (r"la mayoría|la mayor parte|más de la mitad", "most"),
         (r"tiene que|tienen que|hay que|es necesario", "must"),
     ),
     "zh": (
@@ -311,7 +317,7 @@ CUES: dict[str, dict[str, str]] = {
         "age-": "récent récente nouveau",
         "north+": "nord",
         "north-": "sud",
-        "if": "si s'il sauf excepté hormis condition pourvu moyennant s",
+        "if": "si sauf excepté hormis condition pourvu moyennant",
         "when": "quand lorsque lorsqu qui dès cas seulement en sous pour que avec où sinon un une ne",
     },
     "es": {

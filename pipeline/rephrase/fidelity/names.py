@@ -27,6 +27,7 @@ _DETERMINERS = frozenset(
     (
         "der die das den dem des ein eine einen einem einer eines kein keine keinen keinem keiner dieser diese dieses diesen "
         "diesem jeder jede jedes jeden alle allen aller viele vielen vieler einige einigen mehrere manche wenige wenigen beide beiden "
+        "sämtliche sämtlichen sämtlicher zahlreiche zahlreichen etliche anderen andere anderer "
         "sein seine seinen seinem seiner ihr ihre ihren ihrem ihrer zum zur im am beim vom ins ans solche welche etwa rund mehr weniger"
     ).split()
 )
@@ -169,7 +170,7 @@ def _capital(tokens: list[Token], at: int, language: str, *, inside: bool = Fals
 def _proper(tokens: list[Token], at: int, language: str) -> bool:
     """German writes all nouns with capitals: a proper name has no article and no ending of a common noun."""
     token = tokens[at]
-    if token.kind != "word" or not token.text[0].isupper():
+    if token.kind != "word" or not token.text[0].isupper() or token.lower in _DETERMINERS and language == "de":
         return False
     if language != "de" or _sure(token):
         return True

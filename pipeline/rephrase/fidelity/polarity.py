@@ -23,25 +23,50 @@ def compare_negation(source: Analysis, rewrite: Analysis, groups: list[Group]) -
     near it, the polarity has changed; where none of them stands there, the whole group decides.
     """
     found: list[Finding] = []
-    even = (_count(source) - _count(rewrite)) % 2 == 0
+    difference = _count(source) - _count(rewrite)
+    even = difference % 2 == 0
     for group in groups:
         a, b = tokens_of(source, group.source), tokens_of(rewrite, group.rewrite)
         before = len(found)
+        counts = [
+            sum(_negates(side, at, text.language) for at in range(len(side)))
+            for side, text in ((a, source), (b, rewrite))
+        ]
+        moved = counts[0] == counts[1]  # as many denials on both sides: said of other words, in all likelihood
         lost = list(_undenied(a, b, source.language, rewrite.language))
         for token in lost:
             severe = len(lost) % 2 == 1 and same_place(source, token.start, token.end, token.sentence, b)
-            severe = severe and not _until(source, token, b)
+            severe = severe or (difference == 1 and _plainly(a, b, source.language) and _spoken(a, token, b))
+            severe = severe and not moved and not _until(source, token, b)
             found.append(_finding("lost", token, rewrite, group.rewrite, severe=severe))
         added = [
             token for token in _undenied(b, a, rewrite.language, source.language) if not _asks(rewrite, token)
         ]
         for token in added:
             severe = len(added) % 2 == 1 and same_place(rewrite, token.start, token.end, token.sentence, a)
-            severe = severe and not _until(rewrite, token, a)
+            severe = severe or (difference == -1 and _plainly(a, b, source.language) and _spoken(b, token, a))
+            severe = severe and not moved and not _until(rewrite, token, a)
             found.append(_finding("added", token, source, group.source, severe=severe))
         if len(found) == before and not even:
             found.extend(_parity(source, rewrite, group, a, b))
     return found
+
+
+def _plainly(a: list[Token], b: list[Token], language: str) -> bool:
+    """Whether nothing but the negators themselves denies or restricts in two groups of sentences."""
+    return not any(
+        token.lower in _ONLY | _BEFORE
+        or _softens(tokens, at, language)
+        or any(token.lemma.startswith(prefix) and len(token.lemma) > 6 for prefix in NEGATIVE_PREFIXES[language])
+        for tokens in (a, b)
+        for at, token in enumerate(tokens)
+    )
+
+
+def _spoken(tokens: list[Token], negator: Token, others: list[Token]) -> bool:
+    """Whether the other side says the word that is denied."""
+    focus = _focus(tokens, tokens.index(negator))
+    return any(other.stem and kindred(other.stem, stem) for stem in focus[:1] for other in others)
 
 
 _ONLY = frozenset("only nur erst seulement solo sólo".split())
@@ -87,6 +112,10 @@ _NEARLY = 0.8
 """Share of common stems from which two groups count as the same sentences."""
 
 
+_ANSWERS = frozenset("no nein non".split())
+"""Words that answer a question; they deny what their sentence then denies."""
+
+
 def _negates(tokens: list[Token], at: int, language: str) -> bool:
     token = tokens[at]
     if token.lower.endswith("n't") or token.lower.endswith("n’t"):
@@ -113,6 +142,12 @@ def _negates(tokens: list[Token], at: int, language: str) -> bool:
             "before",
             "until",
         ) or (token.lower == "not" and following == "before")
+    if following == "," and token.lower in _ANSWERS and (at == 0 or tokens[at - 1].sentence != token.sentence):
+        return not any(
+            _negates(tokens, other, language)
+            for other in range(at + 1, len(tokens))
+            if tokens[other].sentence == token.sentence
+        )
     if language == "fr" and token.lower == "personne":
         return any(other.lower in ("ne", "n'", "n’") for other in tokens)
     return not (
@@ -137,9 +172,18 @@ def _undenied(ours: list[Token], theirs: list[Token], language: str, other: str)
             yield ours[at]
 
 
+_WITHOUT = {
+    "en": ("less", "free"),
+    "de": ("los", "lose", "losen", "loser", "frei", "freie", "freien", "freies"),
+}
+"""Endings of words that say that something is missing."""
+
+
 def _softens(tokens: list[Token], at: int, language: str) -> bool:
     """Whether a word denies without being a negator; `first` does so in `the first to …` only."""
     token = tokens[at]
+    if token.kind == "word" and token.lower.endswith(_WITHOUT.get(language, ())) and len(token.lower) > 6:
+        return True
     if token.lower == "first" and (at == 0 or tokens[at - 1].lower != "the"):
         return False
     return token.lower in NEGATIVE_WORDS[language] or token.lemma in NEGATIVE_WORDS[language]

@@ -189,7 +189,11 @@ def _number(tokens: list[Token], at: int, analysis: Analysis) -> Read | None:
         and before.text in _MINUS
         and before.end == token.start
         and (at < 2 or tokens[at - 2].end < before.start)
-    ) or (before and before.lower in ("minus", "moins", "menos")):
+    ) or (
+        before
+        and before.lower in ("minus", "moins", "menos")
+        and (at < 2 or tokens[at - 2].lower not in ("au", "du", "al", "lo", "de", "d'", "d’", "pas", "no"))
+    ):
         value, start = -value, before.start
     unit: Unit | None = None
     if before and before.text in _CURRENCY:

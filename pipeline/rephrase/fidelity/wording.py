@@ -41,17 +41,19 @@ def compare_wording(source: Analysis, rewrite: Analysis, groups: list[Group]) ->
     for group in groups:
         a = [cue for index in group.source for cue in ours[index]]
         b = [cue for index in group.rewrite for cue in theirs[index]]
-        cued = [
-            *_quantifiers(source, rewrite, group, a, b, totals),
-            *_modality(source, rewrite, group, a, b),
-            *_directions(source, rewrite, group, a, b),
-        ]
+        cued = [*_quantifiers(source, rewrite, group, a, b, totals), *_modality(source, rewrite, group, a, b)]
         found.extend(_weighed(source, rewrite, group, finding) for finding in cued)
+        found.extend(_directions(source, rewrite, group, a, b, totals))
         found.extend(_conditions(source, rewrite, group, a, b))
     return found
 
 
-def _weighed(source: Analysis, rewrite: Analysis, group: Group, finding: Finding) -> Finding:
+def _weighed(
+    source: Analysis,
+    rewrite: Analysis,
+    group: Group,
+    finding: Finding,
+) -> Finding:
     one, other, span, sentences = source, tokens_of(rewrite, group.rewrite), finding.source, group.source
     if finding.direction == "added":
         one, other, span, sentences = rewrite, tokens_of(source, group.source), finding.rewrite, group.rewrite
@@ -207,22 +209,37 @@ def _followed(analysis: Analysis, cue: Cue, stems: set[str]) -> bool:
 
 
 def _directions(
-    source: Analysis, rewrite: Analysis, group: Group, a: list[Cue], b: list[Cue]
+    source: Analysis,
+    rewrite: Analysis,
+    group: Group,
+    a: list[Cue],
+    b: list[Cue],
+    totals: tuple[Counter[str], Counter[str]],
 ) -> Iterator[Finding]:
     """Directions that turned (more to less), unless the things compared have changed places with them."""
     flips = list(_flips(a, b))
-    if flips and not turned(source, rewrite, group):
-        yield from (_changed("comparison", before, after) for _, before, after in flips)
-    elif flips:
-        yield from (
-            _changed("comparison", before, after) for axis, before, after in flips if axis in _ABSOLUTE
-        )
+    if flips:
+        whole = turned(source, rewrite, group)
+        for axis, before, after in flips:
+            if whole and axis not in _ABSOLUTE:
+                continue
+            finding = _changed("comparison", before, after)
+            yield finding if _balanced(axis, totals) else _weighed(source, rewrite, group, finding)
     elif exchanged(source, rewrite, group):
-        directed = [[cue for cue in side if cue.name[-1] in "+-"] for side in (a, b)]
-        words = {cue.text.lower(): cue for cue in directed[0]}
-        same = [cue for cue in directed[1] if cue.text.lower() in words]
-        if same:
-            yield _changed("swap", words[same[0].text.lower()], same[0])
+        yield Finding(
+            kind="swap",
+            direction="changed",
+            message="what is compared has changed places",
+            source=_place(source, group.source),
+            rewrite=_place(rewrite, group.rewrite),
+        )
+
+
+def _balanced(axis: str, totals: tuple[Counter[str], Counter[str]]) -> bool:
+    """Whether both texts have equally many words on the axis, and one of them points the other way."""
+    before, after = totals
+    up, down = (after[f"{axis}{way}"] - before[f"{axis}{way}"] for way in "+-")
+    return (up, down) in ((1, -1), (-1, 1))
 
 
 _ABSOLUTE = frozenset("bound north east left in open sign even true with size".split())
@@ -257,46 +274,83 @@ def converse(source: Analysis, rewrite: Analysis, groups: list[Group]) -> bool:
 
 
 def turned(source: Analysis, rewrite: Analysis, group: Group, axis: str = "") -> bool:
-    """Whether the operands of a comparison with `than` have changed places (the second of one is the first of the other)."""
-    ours, theirs = tokens_of(source, group.source), tokens_of(rewrite, group.rewrite)
-    words = _SEQUENCE if axis == "time" else _THAN
-    a, b = _operands(ours, source.language, words), _operands(theirs, rewrite.language, words)
-    if a is not None and b is not None:
-        same = has(a[1], {b[1]}) or bool(a[1] and b[0] and not has(a[1], b[0]) and has(b[1], {a[1]}))
-        return not same and (has(a[1], b[0]) or has(b[1], a[0]))
-    return (a is None) != (b is None)  # one side compares in another way: the order cannot be told
+    """Whether the operands of a comparison have changed places (what stood behind `than` now stands before it)."""
+    if axis == "time":
+        a, b = (
+            _operands(tokens_of(text, indexes), text.language)
+            for text, indexes in ((source, group.source), (rewrite, group.rewrite))
+        )
+        if a is not None and b is not None:
+            same = has(a[1], {b[1]}) or bool(a[1] and b[0] and not has(a[1], b[0]) and has(b[1], {a[1]}))
+            return not same and (has(a[1], b[0]) or has(b[1], a[0]))
+        return (a is None) != (b is None)
+    mine, yours = _compared(source, group.source), _compared(rewrite, group.rewrite)
+    if bool(mine) != bool(yours):
+        return True  # one side compares in another way: the order cannot be told
+    for _, front, behind in mine:
+        for _, other_front, other_behind in yours:
+            came = (behind & other_front) - front - other_behind
+            went = (front & other_behind) - behind - other_front
+            same = (behind & other_behind) - (front & other_front)
+            if (came or went) and not same:
+                return True
+    return False
 
 
 def exchanged(source: Analysis, rewrite: Analysis, group: Group) -> bool:
     """Whether both texts compare in the same word with `than`, and each names first what the other names second."""
-    ours, theirs = tokens_of(source, group.source), tokens_of(rewrite, group.rewrite)
-    a, b = _operands(ours, source.language), _operands(theirs, rewrite.language)
-    if (
-        a is None
-        or b is None
-        or a[1] == b[1]
-        or not (a[1] in b[0] and b[1] in a[0])
-        or a[1] in a[0]
-        or b[1] in b[0]
-    ):
-        return False
-    return bool(_comparatives(ours, source.language) & _comparatives(theirs, rewrite.language))
+    mine, yours = _compared(source, group.source), _compared(rewrite, group.rewrite)
+    for word, front, behind in mine:
+        for other_word, other_front, other_behind in yours:
+            if word != other_word:
+                continue
+            came = (behind & other_front) - front - other_behind
+            went = (front & other_behind) - behind - other_front
+            if came and went:
+                return True
+    return False
+
+
+_PERSONAL = frozenset("it they he she er sie es il elle ils elles".split())
+_SECOND = 3
+"""Content words that the second operand of a comparison may have."""
+
+
+def _compared(
+    analysis: Analysis, sentences: tuple[int, ...]
+) -> list[tuple[str, frozenset[str], frozenset[str]]]:
+    """For each `than`: the comparing word, the stems before it, and those of what it compares with.
+
+    A pronoun at the start stands for the sentence before.
+    """
+    found = []
+    for index in sentences:
+        tokens = analysis.by_sentence[index]
+        for at, token in enumerate(tokens):
+            if token.lower not in _THAN[analysis.language] or token.kind == "mark":
+                continue
+            word = next(
+                (t.lower for t in reversed(tokens[max(0, at - 5) : at]) if _COMPARATIVE.fullmatch(t.lower)), ""
+            )
+            following = tokens[at + 1] if at + 1 < len(tokens) else token
+            if not word or following.kind == "num" or following.lower in words(analysis.language):
+                continue  # a bound on a number compares no two things
+            front = {item.stem for item in tokens[:at] if item.stem}
+            if index and any(item.lower in _PERSONAL for item in tokens[:2]):
+                front |= analysis.stems[index - 1]
+            behind: list[str] = []
+            for item in tokens[at + 1 :]:
+                if item.kind == "mark" or len(behind) == _SECOND:
+                    break
+                if item.stem:
+                    behind.append(item.stem)
+            found.append((word, frozenset(front), frozenset(behind)))
+    return found
 
 
 _COMPARATIVE = re.compile(
     r"\w+er|more|less|better|worse|mehr|weniger|besser|schlechter|plus|moins|mieux|más|menos"
 )
-
-
-def _comparatives(tokens: list[Token], language: str) -> set[str]:
-    """The comparing words in the four tokens before `than`."""
-    return {
-        word.lower
-        for at, token in enumerate(tokens)
-        if token.lower in _THAN[language]
-        for word in tokens[max(0, at - 4) : at]
-        if _COMPARATIVE.fullmatch(word.lower)
-    }
 
 
 _SEQUENCE = {
@@ -308,28 +362,18 @@ _SEQUENCE = {
 }
 
 
-def _operands(
-    tokens: list[Token], language: str, words_between: dict[str, tuple[str, ...]] = _THAN
-) -> tuple[set[str], str] | None:
-    """Content stems before `than` in its sentence, and the first one behind it."""
+def _operands(tokens: list[Token], language: str) -> tuple[set[str], str] | None:
+    """Content stems before `before` or `after` in its sentence, and the first one behind it."""
     for at, token in enumerate(tokens):
-        if token.lower in words_between[language] and token.kind in ("word", "elision", "han"):
+        if token.lower in _SEQUENCE[language] and token.kind in ("word", "elision", "han"):
             rest = tokens[at + 1 : at + 6]
             behind = next((item.stem for item in rest if item.stem), "")
             counts = bool(rest) and (rest[0].kind == "num" or rest[0].lower in words(language))
-            if (
-                behind
-                and not counts
-                and (language != "fr" or words_between is _SEQUENCE or _compares(tokens[max(0, at - 6) : at]))
-            ):
+            if behind and not counts:
                 return {
                     item.stem for item in tokens[:at] if item.stem and item.sentence == token.sentence
                 }, behind
     return None
-
-
-def _compares(tokens: list[Token]) -> bool:
-    return any(token.lower in ("plus", "moins", "mieux", "aussi", "meilleur") for token in tokens)
 
 
 _CLAUSE_END = re.compile(r"[,;:.!?]")
