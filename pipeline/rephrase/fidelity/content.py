@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pipeline.records import Finding, Span
 from pipeline.rephrase.fidelity.alignment import tokens_of, units
 from pipeline.rephrase.fidelity.analysis import Analysis, Token
+from pipeline.rephrase.fidelity.lexicon import GENERIC
 from pipeline.rephrase.fidelity.matching import has, kindred
 
 _LOST, _INVENTED = 0.3, 0.25
@@ -152,7 +153,9 @@ def _enumerations(analysis: Analysis) -> Iterator[list[list[Token]]]:
                 start -= 1
             items = [pieces[start][-2:], *pieces[start + 1 : at + 1], pieces[at + 1][:3]]
             middle = [token.lower for item in items[1:] for token in item]
-            if _FINITE & set(middle):
+            if _FINITE & set(middle) or any(token.kind == "num" for item in items for token in item):
                 continue
-            if all(0 < len(item) <= 4 and any(token.stem for token in item) for item in items):
+            if any(token.lower in GENERIC for token in items[0]):
+                items = items[1:]  # `three things, a, b and c`
+            if len(items) > 2 and all(0 < len(item) <= 4 and any(token.stem for token in item) for item in items):
                 yield items

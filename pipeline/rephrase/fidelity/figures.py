@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from pipeline.records import Finding, Span
 from pipeline.rephrase.fidelity.analysis import Analysis
+from pipeline.rephrase.fidelity.lexicon import GENERIC
 from pipeline.rephrase.fidelity.quantities import quantities
 from pipeline.rephrase.fidelity.quantity import Quantity
 
@@ -36,9 +38,28 @@ def compare_figures(
         for item in theirs
         if not (_stands_in(item, ours, reverse=True) or _in_formula(item, known[0], ours))
     ]
+    lost = [item for item in lost if not _vanishes(item, rewrite)]
+    added = [item for item in added if not (_vanishes(item, source) or _counts_a_list(item, rewrite))]
     findings = list(_findings(source, rewrite, lost, added))
     facts = sum(not item.weak for item in ours)
     return Compared(findings, facts, facts - sum(not item.weak for item in lost))
+
+
+_ZERO = re.compile(
+    r"\b(?:vanish\w*|zeros?|roots?|verschwinde\w*|nullstellen?|s['’]annul\w+|racines?|se anul\w+|raíces)\b|= ?0\b",
+    re.IGNORECASE,
+)
+
+
+def _vanishes(item: Quantity, other: Analysis) -> bool:
+    """`is zero` said as `vanishes` or `has a root`."""
+    return item.value == 0 and item.unit is None and _ZERO.search(other.text) is not None
+
+
+def _counts_a_list(item: Quantity, analysis: Analysis) -> bool:
+    """`three things`, before they are named."""
+    following = next((token for token in analysis.tokens if token.start >= item.end), None)
+    return item.unit is None and 2 <= item.value <= 9 and following is not None and following.lower in GENERIC
 
 
 def _in_formula(item: Quantity, known: Set[float], others: list[Quantity]) -> bool:

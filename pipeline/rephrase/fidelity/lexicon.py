@@ -191,7 +191,7 @@ CUES: dict[str, dict[str, str]] = {
         "some": "some several certain sometimes occasionally various",
         "few": "few rarely rare seldom hardly scarcely",
         "no": "no none nobody nothing never neither nor nowhere without",
-        "only": "only solely alone exclusively just sole merely single",
+        "only": "only solely alone exclusively just sole merely",
         "may": "may might could possibly perhaps potentially possible maybe likely probably possibility",
         "can": "can able allowed permitted allow let",
         "must": "must shall required requires require need needs mandatory obliged demand demands necessary needed",
@@ -351,3 +351,11 @@ CUES: dict[str, dict[str, str]] = {
     },
 }
 """Words that count as a cue, by cue. Cues that end in + and - are the two directions of one axis."""
+
+GENERIC = frozenset(
+    (
+        "thing things point points kind kinds reason reasons step steps part parts way ways case cases ding dinge punkte arten "
+        "gründe schritte teile fälle choses points raisons étapes parties cas cosas puntos razones pasos partes casos"
+    ).split()
+)
+"""Words that count what is then listed."""

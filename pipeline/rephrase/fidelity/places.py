@@ -22,7 +22,7 @@ _PREPOSITION = 0.5
 """Weight of the word before a name or a figure."""
 _DENIED = 0.5
 """Weight of a negator right before a word."""
-_MARGIN, _COMMON_MARGIN = 0.7, 0.9
+_MARGIN, _COMMON_MARGIN = 0.7, 1.05
 _LEAST = 0.3
 _FEWEST = 2
 """Neighbors from which a word has a context."""

@@ -49,7 +49,26 @@ def compare_negation(source: Analysis, rewrite: Analysis, groups: list[Group]) -
             found.append(_finding("added", token, source, group.source, severe=severe))
         if len(found) == before and not even:
             found.extend(_parity(source, rewrite, group, a, b))
-    return found
+    return _settled(found, source, rewrite)
+
+
+def _settled(found: list[Finding], source: Analysis, rewrite: Analysis) -> list[Finding]:
+    """A denial lost in one place and found in another, of the same word, is none lost."""
+    lost = [item for item in found if item.direction == "lost"]
+    added = [item for item in found if item.direction == "added"]
+    if len(lost) != 1 or len(added) != 1:
+        return found
+    one, other = _denies(source, lost[0].source), _denies(rewrite, added[0].rewrite)
+    if not any(kindred(a, b) for a in one for b in other):
+        return found
+    return [item.replace(severity="warn") for item in found]
+
+
+def _denies(analysis: Analysis, span: Span | None) -> list[str]:
+    for at, token in enumerate(analysis.tokens):
+        if span is not None and token.start == span.start:
+            return _focus(analysis.tokens, at)
+    return []
 
 
 def _plainly(a: list[Token], b: list[Token], language: str) -> bool:
@@ -172,18 +191,9 @@ def _undenied(ours: list[Token], theirs: list[Token], language: str, other: str)
             yield ours[at]
 
 
-_WITHOUT = {
-    "en": ("less", "free"),
-    "de": ("los", "lose", "losen", "loser", "frei", "freie", "freien", "freies"),
-}
-"""Endings of words that say that something is missing."""
-
-
 def _softens(tokens: list[Token], at: int, language: str) -> bool:
     """Whether a word denies without being a negator; `first` does so in `the first to …` only."""
     token = tokens[at]
-    if token.kind == "word" and token.lower.endswith(_WITHOUT.get(language, ())) and len(token.lower) > 6:
-        return True
     if token.lower == "first" and (at == 0 or tokens[at - 1].lower != "the"):
         return False
     return token.lower in NEGATIVE_WORDS[language] or token.lemma in NEGATIVE_WORDS[language]
@@ -218,8 +228,17 @@ def _focus(tokens: list[Token], at: int) -> list[str]:
     return behind[:2] + before[:1] if behind else before[:2]
 
 
+_WITHOUT = {
+    "en": ("less", "free"),
+    "de": ("los", "lose", "losen", "loser", "frei", "freie", "freien", "freies"),
+}
+"""Endings of words that say that something is missing."""
+
+
 def _prefixed(token: Token, ours: list[Token], language: str) -> bool:
-    """Whether a word is the denied form of one of the other side: `undefined` for `defined`."""
+    """Whether a word is the denied form of one of the other side: `undefined` for `defined`, `acid-free` for `acid`."""
+    if token.kind == "word" and token.lower.endswith(_WITHOUT.get(language, ())) and len(token.lower) > 6:
+        return any(other.stem and kindred(other.stem, token.stem) for other in ours)
     for prefix in NEGATIVE_PREFIXES[language]:
         rest = token.lemma[len(prefix) :]
         if token.lemma.startswith(prefix) and len(rest) >= 4:

@@ -408,6 +408,8 @@ def _unmet(
             stems
         )
         hedged = any(item.name in ("if", "when", "only") for item in yours)
+        if kept < 0.67 and _elsewhere(other, stems):
+            continue
         if kept >= 0.67 or (kept >= 0.34 and (hedged or direction == "added")):
             continue
         span = Span(start=cue.start, end=clause[-1].end, text=one.text[cue.start : clause[-1].end])
@@ -421,6 +423,17 @@ def _unmet(
             rewrite=place if lost else span,
             severity="fail" if lost or kept < 0.2 else "warn",
         )
+
+
+def _elsewhere(other: Analysis, stems: list[Token]) -> bool:
+    """Whether one sentence that was not aligned says the whole clause, with a word that makes it a condition."""
+    for held, tokens, hedges in zip(other.stems, other.by_sentence, cues(other), strict=True):
+        figures = {token.text for token in tokens if token.kind == "num"}
+        if any(item.name in ("if", "when", "only") for item in hedges) and all(
+            has(token.stem, held) if token.stem else token.text in figures for token in stems
+        ):
+            return True
+    return False
 
 
 def _clause(analysis: Analysis, cue: Cue) -> list[Token]:
