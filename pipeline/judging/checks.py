@@ -13,6 +13,8 @@ from pipeline.judging.statements import stated
 from pipeline.judging.verdict import verdict
 from pipeline.records import (
     EndReason,
+    Failure,
+    Json,
     Owner,
     PolicyCheck,
     Predicate,
@@ -35,6 +37,10 @@ def protocol(evidence: Evidence) -> Verdict:
         return verdict("regular end", "protocol", Value.UNSCORED, owner, (last,), str(reason))
     if owner is not None:
         return verdict("regular end", "protocol", Value.FAIL, owner, (last,), str(reason))
+    defects = tuple(e.index for e in evidence.events if e.error_code == Failure.SIMULATOR_DEFECT)
+    if defects:
+        what = "a played tool had no usable answer"
+        return verdict("regular end", "protocol", Value.UNSCORED, Owner.TOOL, defects, what)
     if evidence.unanswered:
         return verdict(
             "regular end",
@@ -171,13 +177,18 @@ _WORDLESS = re.compile(r"[^\W\d]{3,}")
 Outcome = tuple[bool, tuple[int, ...], str]
 
 
+def _written(value: Json) -> str:
+    """A value as it stands in a result: 104.0 is written 104 where the column is whole."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
 def _grounded(check: PolicyCheck, evidence: Evidence) -> Outcome:
     for call in evidence.calls:
         for name in check.arguments.get(call.name, ()):
             value = call.arguments.get(name)
             if value is None:
                 continue
-            if not evidence.heard_of(folded(str(value)), call.asked):
+            if not evidence.heard_of(folded(_written(value)), call.asked):
                 return False, (call.index,), f"{name}={value} was neither told nor read before"
     return True, (), ""
 
