@@ -77,12 +77,32 @@ def _shares(one: Analysis, other: Analysis) -> list[Said]:
                 (max(sum(has(stem, pool) for stem in stems) for pool in pools) / len(stems), unit, stems)
             )
     left = Counter(token.stem for token in other.tokens if token.stem)
-    found = []
+    found = [
+        Said((index,), share)
+        for index in _answers(one)
+        if (share := max(sum(has(stem, pool) for stem in one.stems[index]) for pool in pools) / len(one.stems[index]))
+        < _ALONE
+    ]
     for best, unit, stems in sorted(held, key=lambda item: -item[0]):
         taken = [name for stem in sorted(stems) if (name := _take(stem, left)) is not None]
         left.subtract(taken)
         found.append(Said(unit, min(best, len(taken) / len(stems) + _SHARED)))
     return sorted(found, key=lambda item: item.unit)
+
+
+_ALONE = 0.15
+"""Share of its words below which a sentence says something else, whatever question it stands behind."""
+
+
+def _answers(analysis: Analysis) -> Iterator[int]:
+    """Sentences of some length that are read together with the question before them."""
+    for unit in units(analysis):
+        if len(unit) > 1:
+            yield from (
+                index
+                for index in unit
+                if not analysis.sentences[index].question and len(analysis.stems[index]) > _FEWEST
+            )
 
 
 _SHARED = 0.1

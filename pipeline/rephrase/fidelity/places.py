@@ -7,6 +7,7 @@ contexts fit crosswise and do not fit straight.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 
 from pipeline.records import Finding, Span
@@ -14,6 +15,7 @@ from pipeline.rephrase.fidelity.alignment import Group, tokens_of
 from pipeline.rephrase.fidelity.analysis import Analysis, Token
 from pipeline.rephrase.fidelity.lexicon import NEGATORS
 from pipeline.rephrase.fidelity.matching import kindred
+from pipeline.rephrase.fidelity.numerals import words
 
 _WINDOW = 5
 _BREAK = 3
@@ -58,7 +60,7 @@ def _exchanged(
 ) -> tuple[str, str] | None:
     mine, yours = _contexts(ours, language), _contexts(theirs, language)
     voices_differ = _passive(ours) != _passive(theirs)
-    listed = _listed(ours) & _listed(theirs)
+    listed = _listed(ours, language) & _listed(theirs, language)
     for a, b in _exchangeable(mine, yours):
         named = a[0].isdigit() or (a in capital and b in capital)
         if (not named and voices_differ) or frozenset((a, b)) in listed:
@@ -73,9 +75,9 @@ def _exchanged(
     return None
 
 
-def _listed(tokens: list[Token]) -> set[frozenset[str]]:
+def _listed(tokens: list[Token], language: str) -> set[frozenset[str]]:
     """Pairs that stand as members of one list, whose order says nothing."""
-    names = [(at, token.stem or token.text) for at, token in enumerate(tokens) if token.stem or token.kind == "num"]
+    names = [(at, name) for at, name, _ in _content(tokens, language)]
     found: set[frozenset[str]] = set()
     for (i, a), (j, b) in itertools.pairwise(names):
         between = tokens[i + 1 : j]
@@ -148,25 +150,54 @@ def _exchangeable(ours: dict[str, Context], theirs: dict[str, Context]) -> Itera
                 yield a, b
 
 
+def _named(token: Token, language: str) -> str:
+    """What a token is called in contexts: its stem, or its figure however it is written; nothing without content."""
+    if token.kind == "num":
+        return re.sub(r"\D", "", token.text).lstrip("0") or "0"
+    if token.kind == "word" and (value := words(language).get(token.lower)) is not None and value > 1:
+        return str(value)
+    return token.stem
+
+
+def _content(tokens: list[Token], language: str) -> list[tuple[int, str, Token]]:
+    """(place, name, token) of all with content; a time of day counts as one figure."""
+    found: list[tuple[int, str, Token]] = []
+    at = 0
+    while at < len(tokens):
+        token, name = tokens[at], _named(tokens[at], language)
+        if (
+            token.kind == "num"
+            and at + 2 < len(tokens)
+            and tokens[at + 1].text == ":"
+            and tokens[at + 2].kind == "num"
+            and tokens[at + 2].start == token.end + 1
+        ):
+            found.append((at, f"{name}{tokens[at + 2].text}", token))
+            at += 3
+            continue
+        if name:
+            found.append((at, name, token))
+        at += 1
+    return found
+
+
 def _contexts(tokens: list[Token], language: str) -> dict[str, Context]:
     """For each content word and figure: its neighbors, the nearer the heavier; words said twice are left out."""
-    content = [(at, token) for at, token in enumerate(tokens) if token.stem or token.kind == "num"]
+    content = _content(tokens, language)
     breaks = [0]
     for token in tokens:
         breaks.append(breaks[-1] + (token.text in ",;:" or token.lower in _AND))
     found: dict[str, Context] = {}
     twice: set[str] = set()
-    for place, (at, token) in enumerate(content):
-        name = token.stem or token.text
+    for place, (at, name, token) in enumerate(content):
         if name in found:
             twice.add(name)
         near = found.setdefault(name, {})
-        for other_at, other in content[max(0, place - _WINDOW) : place + _WINDOW + 1]:
+        for other_at, key, other in content[max(0, place - _WINDOW) : place + _WINDOW + 1]:
             if other is token or other.sentence != token.sentence:
                 continue
             low, high = (at, other_at) if at < other_at else (other_at, at)
             weight = 1 / (high - low + _BREAK * (breaks[high] - breaks[low + 1]))
-            key = other.stem or other.text
             if weight > near.get(key, 0.0):
                 near[key] = weight
         if (token.kind == "num" or token.text[0].isupper()) and at and tokens[at - 1].kind == "word":
@@ -212,6 +243,6 @@ def _finding(source: Analysis, rewrite: Analysis, a: str, b: str, how: str) -> F
 
 def _mention(analysis: Analysis, name: str) -> Span | None:
     for token in analysis.tokens:
-        if (token.stem or token.text) == name:
+        if name in (token.stem, token.text) or _named(token, analysis.language) == name:
             return Span(start=token.start, end=token.end, text=token.text)
     return None

@@ -73,9 +73,9 @@ def _denies(analysis: Analysis, span: Span | None) -> list[str]:
 
 def _plainly(a: list[Token], b: list[Token], language: str) -> bool:
     """Whether nothing but the negators themselves denies or restricts in two groups of sentences."""
-    return not any(
-        token.lower in _ONLY | _BEFORE
-        or _softens(tokens, at, language)
+    limits = [{token.lower for token in side} & (_ONLY | _BEFORE) for side in (a, b)]
+    return limits[0] == limits[1] and not any(
+        _softens(tokens, at, language)
         or any(token.lemma.startswith(prefix) and len(token.lemma) > 6 for prefix in NEGATIVE_PREFIXES[language])
         for tokens in (a, b)
         for at, token in enumerate(tokens)

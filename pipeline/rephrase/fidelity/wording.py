@@ -45,7 +45,31 @@ def compare_wording(source: Analysis, rewrite: Analysis, groups: list[Group]) ->
         found.extend(_weighed(source, rewrite, group, finding) for finding in cued)
         found.extend(_directions(source, rewrite, group, a, b, totals))
         found.extend(_conditions(source, rewrite, group, a, b))
+    if not any(item.kind == "quantifier" and item.severity == "fail" for item in found):
+        found.extend(_shifted(ours, theirs, totals))
     return found
+
+
+_SHARES = ("all", "most", "many", "some", "few")
+
+
+def _shifted(
+    ours: list[list[Cue]], theirs: list[list[Cue]], totals: tuple[Counter[str], Counter[str]]
+) -> Iterator[Finding]:
+    """One quantifier less of one sort and one more of another, all others alike: `most` has become `all`."""
+    before, after = totals
+    change = {name: after[name] - before[name] for name in (*_SHARES, "only", "no") if after[name] != before[name]}
+    gone = [name for name, by in change.items() if by == -1]
+    new = [name for name, by in change.items() if by == 1]
+    if len(change) != 2 or len(gone) != 1 or len(new) != 1 or not {*gone, *new} <= set(_SHARES):
+        return
+    if (gone[0], new[0]) in _NEAR:
+        return
+    old = [cue for side in ours for cue in side if cue.name == gone[0]]
+    fresh = [cue for side in theirs for cue in side if cue.name == new[0]]
+    said = {cue.text.lower() for side in ours for cue in side}
+    fresh = [cue for cue in fresh if cue.text.lower() not in said] or fresh
+    yield _changed("quantifier", old[-1], fresh[-1])
 
 
 def _weighed(
