@@ -136,10 +136,12 @@ class Known:
 
     def _left_over(self, amount: float, whole: str) -> bool:
         """`and 3 more` after some rows of a list; also what was said to be more of something."""
-        shown = sum(1 for one in parts(whole) if not _MORE.search(one) or "," in one)
+        stating = [one for one in parts(whole) if not _MORE.search(one) or "," in one]
+        rows = whole.count(";") or whole.count("\n- ")  # rows may be said without any number in them
         lists = [len(answer.rows) for answer in self.answers if len(answer.rows) > 1]
         known = ("number", amount) in self.told | self.read
-        return any(length - shown in (amount - 1, amount, amount + 1) for length in lists) or known
+        left = {length - shown for length in lists for shown in (len(stating), rows)}
+        return not left.isdisjoint({amount - 1, amount, amount + 1}) or known
 
     def _computed(self, amount: float, part: str) -> bool:
         """The sum, difference or product of two known numbers that are named beside it."""

@@ -89,9 +89,10 @@ class Goal(Record):
     reasons: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
     """Names of the facts that belong to it."""
-    kind: Literal["act", "ask", "refuse", "unserved", "talk"] = "act"
-    """act: a write succeeds; ask: something is read and told; refuse: policy forbids it; unserved: no tool can
-    do it; talk: no tool is needed."""
+    kind: Literal["act", "ask", "refuse", "blocked", "withdrawn", "unserved", "talk"] = "act"
+    """act: a write succeeds; ask: something is read and told; refuse: policy forbids it; blocked: a lasting fault or
+    somebody else's change stands in the way; withdrawn: the user decides against it when asked for a yes; unserved:
+    no tool can do it; talk: no tool is needed."""
     consent: tuple[str, ...] = ()
     """What the user will be asked to accept, and accepts."""
     answer: tuple[str, ...] = ()
@@ -122,6 +123,8 @@ class ReferenceCall(Record):
     """The declared error that is expected, None for success."""
     fact: str | None = None
     """For a list that is told to the user: the description of the row that is meant."""
+    withdrawn: bool = False
+    """It is only proposed: the user says no, and it must not be made."""
 
 
 FaultKind = Literal[

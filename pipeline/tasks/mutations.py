@@ -21,8 +21,15 @@ class Mutation:
 
 
 def mutations(task: Task, rng: random.Random) -> list[Mutation]:
-    """Up to MOST mutations: each call dropped, told arguments changed, neighbors swapped."""
-    found = [*_dropped(task), *_changed(task, rng), *_swapped(task)]
+    """Up to MOST mutations: each call dropped, told arguments changed, neighbors swapped, a change made to the same row
+    first with another value, the user's first mind acted upon, a withdrawn change made all the same."""
+    found = [
+        *_dropped(task),
+        *_changed(task, rng),
+        *_swapped(task),
+        *_extra(task, rng),
+        *_first_minds(task),
+    ]
     rng.shuffle(found)
     return sorted(found[:MOST], key=lambda one: one.name)
 
@@ -63,6 +70,52 @@ def _changed(task: Task, rng: random.Random) -> Iterator[Mutation]:
             )
             changed = (*task.reference[:step], wrong, *task.reference[step + 1 :])
             yield Mutation(f"{step}:{call.tool}.{name} changed", changed)
+
+
+def _extra(task: Task, rng: random.Random) -> Iterator[Mutation]:
+    """A second change of the same row, which the right one then overwrites."""
+    tools = {tool.name: tool for tool in task.agent.toolset.tools}
+    for step, call in enumerate(task.reference):
+        about = tools.get(call.tool)
+        if about is None or about.annotations.read_only or call.error is not None or call.withdrawn:
+            continue
+        schemas = about.input_schema.get("properties", {})
+        for name, value in call.arguments.items():
+            source = call.sources.get(name)
+            if source is None or source.kind != "told":
+                continue
+            other = changed_value(value, schemas.get(name, {}), rng)
+            if other == value:
+                continue
+            extra = call.replace(
+                arguments={**call.arguments, name: other},
+                sources={**call.sources, name: ArgumentSource(kind="fixed")},
+            )
+            before = [*task.reference[:step], extra]
+            after = [_later(one, step) for one in task.reference[step:]]
+            yield Mutation(f"{step}:{call.tool} made before with another {name}", (*before, *after))
+
+
+def _later(call: ReferenceCall, step: int) -> ReferenceCall:
+    """A call after one that was put in at `step`."""
+    sources = {
+        name: source.replace(step=source.step + 1)
+        if source.step is not None and source.step >= step
+        else source
+        for name, source in call.sources.items()
+    }
+    return call.replace(sources=sources)
+
+
+def _first_minds(task: Task) -> Iterator[Mutation]:
+    """What the user took back is done all the same."""
+    for step, call in enumerate(task.reference):
+        if call.withdrawn:
+            done = call.replace(withdrawn=False)
+            yield Mutation(
+                f"{step}:{call.tool} made though withdrawn",
+                (*task.reference[:step], done, *task.reference[step + 1 :]),
+            )
 
 
 def _swapped(task: Task) -> Iterator[Mutation]:

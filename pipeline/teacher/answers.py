@@ -11,6 +11,7 @@ from pipeline.tasks.money import money_columns
 from pipeline.tasks.values import written
 from pipeline.teacher.grammar import capital, speech, tidy
 from pipeline.teacher.told import told_columns
+from pipeline.worlds.mixed import home_of
 
 SHOWN = 6
 """Options and rows that are said one by one."""
@@ -24,7 +25,8 @@ class Teller:
         self.world = world
         self._rng = rng
         self._year = int(world.clock[:4])
-        self._money = money_columns(world)
+        homes = {home.id: home for home in (home_of(world, call.tool) for call in task.reference)}
+        self._money = frozenset().union(*map(money_columns, homes.values()))
         self._facts = {fact.name: fact for fact in task.facts}
 
     def plain_answer(self, goal: Goal) -> str:
@@ -59,7 +61,7 @@ class Teller:
         about = self.world.words.tools[call.tool].arguments
         named = {k: v for k, v in self._arguments(call).items() if k not in columns or about[k].source}
         values = {**columns, **named}
-        told = set(told_columns(self.world, words.done, row))
+        told = set(told_columns(home_of(self.world, call.tool), words.done, row))
         fitting = [text for text in words.done if set(PLACEHOLDER.findall(text)) <= set(values)]
         telling = [text for text in fitting if told <= set(PLACEHOLDER.findall(text))] or fitting
         if not telling:

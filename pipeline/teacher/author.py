@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from pipeline.config.tasks import TasksConfig
-from pipeline.records import Fact, Fault, Goal, Json, Persona, ReferenceCall, Task, Toolset, World
+from pipeline.records import Task, World
 from pipeline.tasks.agents import agent_for, personas
+from pipeline.tasks.lives import Lives
 from pipeline.tasks.rubric import build_rubric
-from pipeline.tasks.values import mentions
+from pipeline.tasks.toolsets import Surroundings, toolset
+from pipeline.teacher.axes import axes_of, difficulty
 from pipeline.teacher.drafts import Draft
+from pipeline.teacher.faulting import plan_faults, unanswered
+from pipeline.teacher.minds import change_minds, disclose
+from pipeline.teacher.sketch import Sketch, join, rehearse
+from pipeline.worlds.mixed import ahead, compose
 from pipeline.worlds.sql import SqlWorld
 
 TRIES = 25
@@ -19,10 +25,12 @@ TRIES = 25
 
 
 class TeacherAuthor:
-    """Makes tasks for one world after the other. Equal seeds give equal tasks."""
+    """Makes tasks for one world after the other, with tools and goals from `surroundings` in its configured share of
+    them. Equal seeds and surroundings give equal tasks."""
 
-    def __init__(self, config: TasksConfig) -> None:
+    def __init__(self, config: TasksConfig, surroundings: Surroundings | None = None) -> None:
         self.config = config
+        self.surroundings = surroundings or Surroundings()
 
     async def worlds(self, count: int, seed: int) -> list[World]:
         """The teacher's worlds come from archetypes (`pipeline.tools.evolve`), not from here."""
@@ -41,196 +49,102 @@ class TeacherAuthor:
         return list(found.values())
 
     def _task(self, world: World, rng: random.Random) -> Task | None:
-        live = SqlWorld(world)
-        try:
-            for _ in range(TRIES):
-                live.reset()
-                draft = self._draft(world, live, rng)
-                task = self._finish(world, live, draft, rng) if draft else None
-                if task is not None:
-                    return task
-            return None
-        finally:
-            live.close()
+        for _ in range(TRIES):
+            kind = self._toolset_kind(rng)
+            partners = self.surroundings.partners(world) if kind == "two" else []
+            worlds = [world, rng.choice(partners)] if partners else [world]
+            with _opened(worlds) as lives:
+                sketch = self._sketch(lives, rng)
+                task = self._finish(sketch, worlds, kind, rng) if sketch else None
+            if task is not None and rng.random() < self.config.keeps(task.axes):
+                return task
+        return None
 
-    def _draft(self, world: World, live: SqlWorld, rng: random.Random) -> Draft | None:
-        kinds = list(self.config.goal_kinds)
-        weights = [self.config.goal_kinds[kind] for kind in kinds]
+    def _toolset_kind(self, rng: random.Random) -> str:
+        kinds = list(self.config.toolsets)
+        return rng.choices(kinds, [self.config.toolsets[kind] for kind in kinds])[0]
+
+    # ---- goals ------------------------------------------------------------------------------------------
+
+    def _sketch(self, lives: Lives, rng: random.Random) -> Sketch | None:
+        """Goals in each of the worlds, joined; None where there are none or they do not go together."""
         counts = list(self.config.goal_counts)
         number = rng.choices(counts, [self.config.goal_counts[count] for count in counts])[0]
-        draft = Draft(world, live, rng)
+        parts = len(lives.copies)
+        drafts = []
+        for part, live in enumerate(lives.copies):
+            live.reset()
+            live.advance(ahead(live.world, lives.world.clock))
+            draft = Draft(live.world, live, rng, lives.world.clock)
+            share = max(1, (number + parts - 1 - part) // parts)
+            self._fill(draft, share, rng, alone=parts == 1)
+            if not draft.goals:
+                return None
+            drafts.append(draft)
+        return join(lives, drafts)
+
+    def _fill(self, draft: Draft, number: int, rng: random.Random, *, alone: bool) -> None:
+        kinds = list(self.config.goal_kinds)
+        weights = [self.config.goal_kinds[kind] for kind in kinds]
         for _ in range(number):
             kind = rng.choices(kinds, weights)[0]
-            if draft.goals and kind in ("unserved", "talk", "refuse") and rng.random() < 0.5:
+            if kind in ("unserved", "talk", "refuse") and (not alone or draft.goals) and rng.random() < 0.5:
                 kind = "act"
             if not draft.add(kind):
                 break
-        return draft if draft.goals else None
 
     # ---- the whole task ---------------------------------------------------------------------------------
 
-    def _finish(self, world: World, live: SqlWorld, draft: Draft, rng: random.Random) -> Task | None:
-        calls = draft.plan.calls
-        live.reset()
+    def _finish(self, sketch: Sketch, worlds: Sequence[World], kind: str, rng: random.Random) -> Task | None:
+        relevant = [call.tool for call in sketch.calls]
+        lent = []
+        if kind != "own" and relevant:
+            sizes = list(self.config.distractors)
+            size = rng.choices(sizes, [self.config.distractors[one] for one in sizes])[0]
+            lent = self.surroundings.distractors(worlds, relevant, size, rng)
+        world, offered = toolset(worlds, relevant, lent, rng)
         persona = rng.choice(personas())
-        facts = tuple(
-            self._disclosed(live, calls, fact, draft.goals, persona, rng)
-            for fact in draft.plan.facts.values()
-        )
-        faults = self._faults(world, live, calls, rng)
-        if not _reference_works(live, calls):
+        agent = agent_for(worlds, offered, world.clock, rng)
+        change_minds(self.config, sketch, agent, rng)
+        disclose(self.config, sketch, persona, rng)
+        faults = plan_faults(self.config, sketch, rng)
+        if not rehearse(sketch.lives, sketch.calls, faults):
             return None
-        tools = list(world.tools)
-        rng.shuffle(tools)
-        toolset = Toolset(
-            tools=tuple(tools), relevant=tuple(dict.fromkeys(call.tool for call in calls)), worlds=(world.id,)
-        )
-        axes = _axes(draft.goals, calls, facts, faults)
-        agent = agent_for(world, toolset, rng)
-        told = {goal: values for goal, values in draft.told.items() if goal not in _unanswered(calls, faults)}
-        rubric = build_rubric(world, live, draft.goals, calls, told, agent.confirms, faults)
+        lost = unanswered(sketch.calls, faults)
+        told = {goal: values for goal, values in sketch.told.items() if goal not in lost}
+        facts = tuple(sketch.facts[name] for name in _used(sketch))
+        axes = axes_of(world, sketch.goals, sketch.calls, facts, faults, offered, len(worlds), len(lent))
         return Task(
-            world=world.id,
-            world_name=world.name,
+            world=worlds[0].id,
+            world_name=worlds[0].name,
             agent=agent,
             persona=persona,
-            goals=tuple(draft.goals),
+            goals=tuple(sketch.goals),
             facts=facts,
             axes=axes,
-            difficulty=_difficulty(axes),
+            difficulty=difficulty(axes),
             faults=faults,
-            rubric=rubric,
-            reference=tuple(calls),
+            rubric=build_rubric(sketch.lives, offered, sketch.goals, sketch.calls, told, agent, faults),
+            reference=tuple(sketch.calls),
             author="teacher",
         )
 
-    @staticmethod
-    def _disclosed(
-        live: SqlWorld,
-        calls: Sequence[ReferenceCall],
-        fact: Fact,
-        goals: Sequence[Goal],
-        persona: Persona,
-        rng: random.Random,
-    ) -> Fact:
-        """When a fact comes out. One that every phrasing of a goal states is open by nature."""
-        always = any(
-            goal.phrasings and all(mentions(text, fact.spoken) for text in goal.phrasings) for goal in goals
-        )
-        if always or rng.random() < persona.upfront:
-            return fact
-        wrong = _slip(live, calls, fact, rng) if rng.random() < 2 * persona.slips else None
-        return fact.replace(disclosure="corrected" if wrong else "asked", wrong=wrong)
 
-    def _faults(
-        self, world: World, live: SqlWorld, calls: Sequence[ReferenceCall], rng: random.Random
-    ) -> tuple[Fault, ...]:
-        if not calls or rng.random() >= self.config.fault_rate:
-            return ()
-        position = rng.randrange(len(calls))
-        call = calls[position]
-        nth = 1 + sum(1 for one in calls[:position] if one.tool == call.tool)
-        kinds = ["error", "rate_limit", "timeout_before"]
-        if not world.tool_by_name[call.tool].annotations.read_only:
-            if not _visible(live, calls, position):
-                kinds = ["error", "rate_limit"]
-            else:
-                kinds.append("timeout_after")
-        kind = rng.choice(kinds)
-        wait = float(rng.choice((2, 5, 10, 30))) if kind == "rate_limit" else 0.0
-        return (Fault(tool=call.tool, nth=nth, kind=kind, wait=wait),)
+@contextmanager
+def _opened(worlds: Sequence[World]) -> Iterator[Lives]:
+    """Copies of the worlds for the time of one task."""
+    copies = [SqlWorld(world) for world in worlds]
+    try:
+        yield Lives(compose(worlds), copies)
+    finally:
+        for live in copies:
+            live.close()
 
 
-def _unanswered(calls: Sequence[ReferenceCall], faults: Sequence[Fault]) -> set[int]:
-    """Goals whose result is lost on the way, so that nobody can be asked to tell it."""
-    lost = {(fault.tool, fault.nth) for fault in faults if fault.kind == "timeout_after"}
-    seen: Counter[str] = Counter()
-    goals = set()
-    for call in calls:
-        seen[call.tool] += 1
-        if (call.tool, seen[call.tool]) in lost:
-            goals.add(call.goal)
-    return goals
-
-
-def _reference_works(live: SqlWorld, calls: Sequence[ReferenceCall]) -> bool:
-    """Runs the reference from the seed; leaves the final state in `live`."""
-    live.reset()
-    results: list[Json] = []
-    for call in calls:
-        for name, source in call.sources.items():
-            if source.kind == "read" and source.step is not None and source.column is not None:
-                rows = results[source.step]
-                rows = rows if isinstance(rows, list) else [rows]
-                if not any(
-                    isinstance(row, dict) and row.get(source.column) == call.arguments[name] for row in rows
-                ):
-                    return False
-        result = live.call(call.tool, call.arguments)
-        code = None if result.ok else (result.error or ("", ""))[0]
-        if code != call.error:
-            return False
-        results.append(result.value)
-    return True
-
-
-def _visible(live: SqlWorld, calls: Sequence[ReferenceCall], position: int) -> bool:
-    """Whether reading again shows if a write took place: the last lookup before it answers differently after it."""
-    reads = [call for call in calls[:position] if call.error is None]
-    if not reads:
-        return False
-    live.reset()
-    answers: list[Json] = [live.call(call.tool, call.arguments).value for call in calls[:position]]
-    last = calls[position - 1]
-    write = live.call(calls[position].tool, calls[position].arguments)
-    if not write.ok:
-        return False
-    return bool(live.call(last.tool, last.arguments).value != answers[position - 1])
-
-
-def _slip(live: SqlWorld, calls: Sequence[ReferenceCall], fact: Fact, rng: random.Random) -> str | None:
-    """A wrong version of a fact by which something is looked up: one digit changed, so that nothing is found."""
-    text = fact.spoken
-    places = [i for i, letter in enumerate(text) if letter.isdigit()]
-    if text != fact.value or len(places) < 4:
-        return None
-    using = [(call, n) for call in calls for n, source in call.sources.items() if source.fact == fact.name]
-    if not using or not all(live.tools[call.tool].annotations.read_only for call, _ in using[:1]):
-        return None
-    place = rng.choice(places[1:])
-    digit = str((int(text[place]) + rng.randint(1, 8)) % 10)
-    wrong = text[:place] + digit + text[place + 1 :]
-    call, name = using[0]
-    return None if live.call(call.tool, {**call.arguments, name: wrong}).ok else wrong
-
-
-def _axes(
-    goals: Sequence[Goal], calls: Sequence[ReferenceCall], facts: Sequence[Fact], faults: Sequence[Fault]
-) -> dict[str, float]:
-    hops = sum(any(source.kind == "read" for source in call.sources.values()) for call in calls)
-    values = {
-        "goals": len(goals),
-        "calls": len(calls),
-        "hops": hops,
-        "hidden_facts": sum(fact.disclosure != "open" for fact in facts),
-        "corrections": sum(fact.disclosure == "corrected" for fact in facts),
-        "consents": sum(len(goal.consent) for goal in goals),
-        "policy_conflicts": sum(goal.kind == "refuse" for goal in goals),
-        "unserved": sum(goal.kind == "unserved" for goal in goals),
-        "talk": sum(goal.kind == "talk" for goal in goals),
-        "recoveries": len(faults),
-    }
-    return {name: float(value) for name, value in values.items()}
-
-
-def _difficulty(axes: dict[str, float]) -> str:
-    score = (
-        axes["calls"]
-        + 1.5 * (axes["goals"] - 1)
-        + 0.5 * axes["hidden_facts"]
-        + axes["corrections"]
-        + axes["consents"]
-        + axes["policy_conflicts"]
-        + 1.5 * axes["recoveries"]
-    )
-    return "simple" if score < 3 else "moderate" if score < 5.5 else "hard" if score < 9 else "expert"
+def _used(sketch: Sketch) -> list[str]:
+    """Names of the facts that goals or calls still need."""
+    names = {name for goal in sketch.goals for name in goal.facts}
+    for call in sketch.calls:
+        names |= {source.fact for source in call.sources.values() if source.fact}
+        names |= {call.fact} if call.fact else set()
+    return [name for name in sketch.facts if name in names]

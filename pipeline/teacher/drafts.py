@@ -22,14 +22,17 @@ from pipeline.tasks.telling import plain
 from pipeline.tasks.values import mentions
 from pipeline.teacher.told import told_values
 from pipeline.worlds.admission import fitted
+from pipeline.worlds.mixed import ahead
 from pipeline.worlds.sql import SqlWorld
 
 
 class Draft:
-    """A growing task. `live` is in the state after the goals taken so far."""
+    """A growing task in one world. `live` is in the state after the goals taken so far, its clock at `clock` in the
+    beginning."""
 
-    def __init__(self, world: World, live: SqlWorld, rng: random.Random) -> None:
+    def __init__(self, world: World, live: SqlWorld, rng: random.Random, clock: str = "") -> None:
         self.world = world
+        self._clock = clock or world.clock
         self.live = live
         self.plan = Plan()
         self.goals: list[Goal] = []
@@ -100,10 +103,12 @@ class Draft:
 
     def _forget(self) -> None:
         self.live.reset()
+        self.live.advance(ahead(self.world, self._clock))
         self.plan, self.goals, self.told, self._people = Plan(), [], {}, []
 
     def _try(self, tool: ToolSpec, kind: str, arguments: dict[str, Json], error: str | None) -> bool:
         """Takes a call as the next goal if a person can ask for it, and it really ends as it should."""
+        arguments = self._without_needless_consent(tool, arguments)
         plan, index = self.plan.copy(), len(self.goals)
         sources = self._chains.sources(plan, index, tool.name, arguments)
         if sources is None or any(one.tool == tool.name and one.arguments == arguments for one in plan.calls):
@@ -133,6 +138,20 @@ class Draft:
         self.told[index] = told
         self._people.append(people)
         return True
+
+    def _without_needless_consent(self, tool: ToolSpec, arguments: dict[str, Json]) -> dict[str, Json]:
+        """Consents that make no difference are not asked for: what they are about does not apply."""
+        about = self.world.words.tools[tool.name].arguments
+        given = {name: False for name, word in about.items() if word.consent and arguments.get(name)}
+        if not given:
+            return arguments
+        before = self.live.snapshot()
+        outcomes = []
+        for one in (arguments, {**arguments, **given}):
+            result = self.live.call(tool.name, one)
+            outcomes.append((result.ok, (result.error or ("", ""))[0]))
+            self.live.restore(before)
+        return {**arguments, **given} if outcomes[0] == outcomes[1] else arguments
 
     def _worth_refusing(
         self, tool: ToolSpec, sources: Mapping[str, ArgumentSource], arguments: dict[str, Json]

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from pipeline.records import (
     AgentTurn,
-    Fact,
     Goal,
     Json,
     Message,
@@ -25,11 +24,11 @@ from pipeline.records import (
     Usage,
     World,
 )
-from pipeline.tasks.telling import states
-from pipeline.tasks.values import folded, mentions
 from pipeline.teacher.answers import Teller
 from pipeline.teacher.flaws import Flaw
 from pipeline.teacher.grammar import speech
+from pipeline.teacher.hearing import Hearing, ask
+from pipeline.teacher.manner import formal
 
 Script = Generator[AgentTurn, None, None]
 RETRIES = 3
@@ -38,7 +37,10 @@ _AFFIRMED = re.compile(
     r"by all means|that works|correct|certainly|exactly|go ahead|do it|proceed|alright|better now|even so|no objections|"
     r"no second thoughts|i'm sure|i want|make it so|on those terms|as discussed|as you|live with|expected|knew that|do that)\b"
 )
-_TRANSIENT = frozenset({"UNAVAILABLE", "RATE_LIMITED", "TIMEOUT"})
+_LEADS = {"PARTIAL": "incomplete", "STALE": "cached"}
+"""Rules for what is said before a call is repeated; any other passing failure is just tried again."""
+_TRANSIENT = frozenset({"UNAVAILABLE", "RATE_LIMITED", "TIMEOUT", *_LEADS})
+_BLOCKED = {"PERMISSION_DENIED": "no_permission", "UNAVAILABLE": "outage"}
 
 
 @dataclass
@@ -61,12 +63,13 @@ class TeacherPolicy:
         self.world = world
         self._rng = random.Random(f"policy/{seed}")
         self._flaw = flaw
-        self._messages: Sequence[Message] = ()
+        self._hearing = Hearing(task)
         self._script: Script | None = None
         self._produced = 0
         self._calls = 0
         self._results: dict[int, _Done] = {}
         self._facts = {fact.name: fact for fact in task.facts}
+        self._reads = {tool.name for tool in world.tools if tool.annotations.read_only}
         self._say = speech("agent")
         self._tell = Teller(task, world, self._rng)
         self._note = ""
@@ -78,7 +81,7 @@ class TeacherPolicy:
         return self._next(messages)
 
     def _next(self, messages: Sequence[Message]) -> AgentTurn:
-        self._messages = messages
+        self._hearing.messages = messages
         if self._script is None:
             self._script = self._play()
         self._produced += 1
@@ -113,84 +116,42 @@ class TeacherPolicy:
             ):
                 yield self._flawed(self._tell.claim(call))
                 return
-            yield from self._gather(index, goal, call, [one for _, one in calls])
-            yield from self._confirm(goal, call)
+            yield from self._gather(call, [one for _, one in calls])
+            yield from self._confirm(call)
+            if call.withdrawn:
+                yield self._turn(self._say.say("left", self._rng))
+                return
             yield from self._perform(step, call, calls)
             done = self._results[step]
             if not done.ok and not done.unseen:
-                yield self._turn(self._refusal(call, done))
+                yield self._turn(self._refusal(goal, call, done))
                 return
         yield self._report(index, calls[-1][0], calls[-1][1])
 
     # ---- gathering what is needed ------------------------------------------------------------------------
 
-    def _gather(self, index: int, goal: Goal, call: ReferenceCall, calls: Sequence[ReferenceCall]) -> Script:
+    def _gather(self, call: ReferenceCall, calls: Sequence[ReferenceCall]) -> Script:
         """Asks until every fact that this call needs has been told."""
+        hearing = self._hearing
         for _ in range(4):
-            missing = [fact for fact in self._needed(call) if not self._knows(fact)]
+            missing = [fact for fact in hearing.needed(call) if not hearing.knows(fact)]
             if not missing:
                 return
             if missing[0].name.startswith("which "):
-                yield self._turn(self._ask_which(call, missing[0]))
+                yield self._turn(self._ask_which(call, missing[0].name))
                 continue
             more = [
                 f
                 for one in calls
-                for f in self._needed(one)
-                if not f.name.startswith("which ") and not self._knows(f)
+                for f in hearing.needed(one)
+                if not f.name.startswith("which ") and not hearing.knows(f)
             ]
             batch = list({f.name: f for f in (more if self._rng.random() < 0.5 else missing)}.values())[:3]
-            yield self._turn(self._ask(batch))
+            yield self._turn(ask(batch, self.task.agent, self._say, self._rng))
 
-    def _needed(self, call: ReferenceCall) -> list[Fact]:
-        names = [source.fact for source in call.sources.values() if source.fact]
-        return [self._facts[name] for name in dict.fromkeys(names)]
-
-    def _heard(self) -> list[str]:
-        return [message.content for message in self._messages if message.role == "user"]
-
-    def _knows(self, fact: Fact) -> bool:
-        return self._told(fact, fact.spoken) or (bool(fact.wrong) and self._told(fact, fact.wrong or ""))
-
-    def _misled(self, fact: Fact) -> bool:
-        """Only a wrong version has been heard so far."""
-        return bool(fact.wrong) and not self._told(fact, fact.spoken)
-
-    def _told(self, fact: Fact, value: str) -> bool:
-        """Whether the user has stated a value, or answered with it when asked for the fact."""
-        asked = ""
-        for message in self._messages:
-            if message.role == "assistant":
-                asked = message.content
-            elif message.role == "user":
-                if states(message.content, fact, self.task.goals, value=value):
-                    return True
-                if _asks_for(asked, fact) and mentions(message.content, value):
-                    return True
-        return False
-
-    def _ask(self, facts: Sequence[Fact]) -> str:
-        labels = _listed([fact.label for fact in facts])
-        if any(
-            fact.label.split(" ")[0] in ("whether", "how", "what", "when", "which", "if", "where")
-            for fact in facts
-        ):
-            return self._say.say("ask_clause", self._rng, labels=labels)
-        if len(facts) > 1:
-            return self._say.say("ask_many", self._rng, labels=labels)
-        tone = self.task.agent.tone
-        kind = (
-            "businesslike"
-            if tone in ("businesslike", "plainspoken")
-            else "warm"
-            if tone in ("warm", "cheerful")
-            else "neutral"
-        )
-        return self._say.of("ask", kind, self._rng, labels=labels)
-
-    def _ask_which(self, call: ReferenceCall, fact: Fact) -> str:
-        noun = fact.label.removeprefix("which ").removesuffix(" you mean")
-        source = next(s for s in call.sources.values() if s.fact == fact.name)
+    def _ask_which(self, call: ReferenceCall, name: str) -> str:
+        noun = self._facts[name].label.removeprefix("which ").removesuffix(" you mean")
+        source = next(s for s in call.sources.values() if s.fact == name)
         done = self._results.get(source.step if source.step is not None else -1)
         options = self._tell.options(self.task.reference[source.step or 0], done.value if done else None)
         if options:
@@ -199,30 +160,29 @@ class TeacherPolicy:
 
     # ---- agreeing ----------------------------------------------------------------------------------------
 
-    def _confirm(self, goal: Goal, call: ReferenceCall) -> Script:
-        tool = self.world.tool_by_name[call.tool]
-        if tool.annotations.read_only:
-            return
+    def _confirm(self, call: ReferenceCall) -> Script:
+        """Asks for a yes where terms or habits demand one; after a change of mind for the new values."""
         consents = [name for name, source in call.sources.items() if source.kind == "consent"]
-        habit = self.task.agent.confirms
-        if not consents and (
-            habit == "never" or (habit == "destructive" and not tool.annotations.destructive)
-        ):
+        if call.tool in self._reads or not (consents or call.withdrawn or self._asks_first(call)):
             return
         if self._flaw and self._flaw.kind == "skipped_confirmation" and self._flaw.takes(call.goal):
             self._note = self._flaw.note
             return
         about = self.world.words.tools[call.tool].arguments
-        for _ in range(2):
-            deed = self._tell.deed(call)
+        for _ in range(3):
+            deed = self._tell.deed(call.model_copy(update={"arguments": self._arguments(call)}))
             if consents:
                 terms = "; ".join(about[name].consent for name in consents)
                 text = self._say.say("consent", self._rng, confirm=deed, consent=terms)
             else:
                 text = self._say.say("confirm", self._rng, confirm=deed)
             yield self._turn(text)
-            if _AFFIRMED.search(self._heard()[-1].casefold()):
+            if call.withdrawn or _AFFIRMED.search(self._hearing.last().casefold()):
                 return
+
+    def _asks_first(self, call: ReferenceCall) -> bool:
+        habit, about = self.task.agent.confirms, self.world.tool_by_name[call.tool].annotations
+        return habit == "writes" or (habit == "destructive" and about.destructive)
 
     # ---- doing -------------------------------------------------------------------------------------------
 
@@ -246,7 +206,7 @@ class TeacherPolicy:
                 yield AgentTurn(calls=repeat.calls, usage=repeat.usage, note=self._flaw.note)
             if done.ok or (call.error and done.code == call.error):
                 return
-            misled = [fact for fact in self._needed(call) if self._misled(fact)]
+            misled = [fact for fact in self._hearing.needed(call) if self._hearing.misled(fact)]
             if done.code not in _TRANSIENT:
                 if not misled:
                     return
@@ -260,7 +220,7 @@ class TeacherPolicy:
                 self._results[step] = _Done(ok=True, unseen=True)
                 self._note = self._flaw.note
                 return
-            if done.code == "TIMEOUT" and not self.world.tool_by_name[call.tool].annotations.read_only:
+            if done.code == "TIMEOUT" and call.tool not in self._reads:
                 yield from self._recheck(step)
                 if self._results[step].unseen:
                     return
@@ -269,14 +229,20 @@ class TeacherPolicy:
         self, step: int, call: ReferenceCall, calls: list[tuple[int, ReferenceCall]]
     ) -> list[tuple[int, ReferenceCall]]:
         """Reads that can be made in the same turn, since all they need is known already."""
-        if not self.world.tool_by_name[call.tool].annotations.read_only or self._rng.random() < 0.3:
+        habit = self.task.agent.calling
+        if call.tool not in self._reads or habit == "one":
+            return []
+        if habit == "free" and self._rng.random() < 0.3:
             return []
         found = []
         for position, one in calls:
             ready = position > step and position not in self._results
-            if not ready or not self.world.tool_by_name[one.tool].annotations.read_only:
+            if not ready or one.withdrawn or one.tool not in self._reads:
                 continue
-            known = all(self._knows(fact) and not self._misled(fact) for fact in self._needed(one))
+            known = all(
+                self._hearing.knows(fact) and not self._hearing.misled(fact)
+                for fact in self._hearing.needed(one)
+            )
             read = all(
                 s.step in self._results and self._results[s.step].ok
                 for s in one.sources.values()
@@ -300,11 +266,24 @@ class TeacherPolicy:
         return self._turn(lead, tuple(calls))
 
     def _lead(self, group: list[tuple[int, ReferenceCall]]) -> str:
+        """What is said along with calls, by the agent's habit."""
+        habit = self.task.agent.announces
+        if habit == "never":
+            return ""
         last = self._results.get(group[0][0])
+        reads = group[0][1].tool in self._reads
         if last is not None and last.code in _TRANSIENT:
-            return self._say.say("retry", self._rng)
-        if self.world.tool_by_name[group[0][1].tool].annotations.read_only and self._rng.random() < 0.35:
-            return self._say.say("look", self._rng)
+            rule = _LEADS.get(last.code, "retry")
+        elif habit == "always":
+            rule = "look" if reads else "act"
+        elif reads and self._rng.random() < 0.35:
+            rule = "look"
+        else:
+            return ""
+        for _ in range(8):
+            text = self._say.say(rule, self._rng)
+            if text or habit != "always":
+                return text
         return ""
 
     def _arguments(self, call: ReferenceCall) -> dict[str, Json]:
@@ -316,7 +295,7 @@ class TeacherPolicy:
                 values[name] = planned
             elif source.kind == "told":
                 fact = self._facts[source.fact or ""]
-                values[name] = fact.wrong if self._misled(fact) else fact.value
+                values[name] = fact.wrong if self._hearing.misled(fact) else fact.value
             else:
                 values[name] = self._read(source.step or 0, source.column or name, source.fact, planned)
         return values
@@ -335,9 +314,7 @@ class TeacherPolicy:
     def _recheck(self, step: int) -> Script:
         """After a write without an answer: read again, and see whether the world has changed."""
         earlier = [p for p, done in self._results.items() if p < step and done.ok and not done.unseen]
-        reads = [
-            p for p in earlier if self.world.tool_by_name[self.task.reference[p].tool].annotations.read_only
-        ]
+        reads = [p for p in earlier if self.task.reference[p].tool in self._reads]
         if not reads:
             return
         position = max(reads)
@@ -346,7 +323,8 @@ class TeacherPolicy:
             self._calls += 1
             raw = json.dumps(self._arguments(call), ensure_ascii=False)
             made = ToolCall(id=f"call_{self._calls}", name=call.tool, raw=raw, arguments=json.loads(raw))
-            yield self._turn(self._say.say("recheck", self._rng), (made,))
+            said = self._say.say("recheck", self._rng) if self.task.agent.announces != "never" else ""
+            yield self._turn(said, (made,))
             now = self._outcome(made, call)
             if now.ok or now.code not in _TRANSIENT:
                 if now.value != self._results[position].value:
@@ -354,7 +332,9 @@ class TeacherPolicy:
                 return
 
     def _outcome(self, made: ToolCall, call: ReferenceCall) -> _Done:
-        answer = next(m for m in reversed(self._messages) if m.role == "tool" and m.call_id == made.id)
+        answer = next(
+            m for m in reversed(self._hearing.messages) if m.role == "tool" and m.call_id == made.id
+        )
         try:
             value = json.loads(answer.content)
         except ValueError:
@@ -362,7 +342,9 @@ class TeacherPolicy:
         if isinstance(value, dict) and set(value) == {"error", "message"}:
             return _Done(ok=False, code=str(value["error"]), message=str(value["message"]))
         if isinstance(value, dict) and value.get("incomplete"):
-            return _Done(ok=False, code="TIMEOUT", message=str(value.get("message", "")))
+            return _Done(ok=False, code="PARTIAL", message=str(value.get("message", "")))
+        if isinstance(value, dict) and value.get("cached_at"):
+            return _Done(ok=False, code="STALE")
         return _Done(ok=True, value=value)
 
     # ---- telling -----------------------------------------------------------------------------------------
@@ -381,10 +363,15 @@ class TeacherPolicy:
         gap = "\n" if "\n" in text else " "
         return self._turn(f"{text}{gap}{more}".strip())
 
-    def _refusal(self, call: ReferenceCall, done: _Done) -> str:
+    def _refusal(self, goal: Goal, call: ReferenceCall, done: _Done) -> str:
         reason = _for_user(done.message)
-        rule = "refuse" if call.error == done.code else "failed"
-        return self._say.say(rule, self._rng, reason=reason)
+        if goal.kind == "blocked":
+            return self._say.say(_BLOCKED.get(done.code, "overtaken"), self._rng, reason=reason)
+        if call.error != done.code:
+            return self._say.say("failed", self._rng, reason=reason)
+        text = self._say.say("refuse", self._rng, reason=reason)
+        more = {"strict": "strict", "obliging": "obliging"}.get(self.task.agent.strictness)
+        return f"{text} {self._say.say(more, self._rng)}".strip() if more else text
 
     def _flawed(self, text: str) -> AgentTurn:
         assert self._flaw is not None
@@ -393,17 +380,10 @@ class TeacherPolicy:
 
     def _turn(self, content: str, calls: tuple[ToolCall, ...] = ()) -> AgentTurn:
         note, self._note = self._note, ""
+        if self.task.agent.formality == "formal":
+            content = formal(content)
         size = len(content) + sum(len(call.raw) + len(call.name) for call in calls)
         return AgentTurn(content=content, calls=calls, usage=Usage(tokens_out=size // 4 + 1), note=note)
-
-
-def _asks_for(text: str, fact: Fact) -> bool:
-    label = folded(fact.label.removeprefix("which ").removesuffix(" you mean"))
-    return "?" in text and label in folded(text)
-
-
-def _listed(labels: Sequence[str]) -> str:
-    return labels[0] if len(labels) == 1 else ", ".join(labels[:-1]) + " and " + labels[-1]
 
 
 def _for_user(message: str) -> str:

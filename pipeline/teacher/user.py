@@ -6,10 +6,12 @@ import random
 import re
 from collections.abc import Sequence
 
-from pipeline.records import Fact, Message, Task, UserMove, UserWords, World
+from pipeline.records import Fact, Goal, Message, Task, UserMove, UserWords, World
 from pipeline.records.trajectories import Usage
+from pipeline.tasks.agents import devices
 from pipeline.tasks.values import mentions
 from pipeline.teacher.grammar import capital, speech, tidy
+from pipeline.worlds.mixed import MixedWorld
 
 
 class TeacherUser:
@@ -26,7 +28,9 @@ class TeacherUser:
         self._tries = (move.turn, tries + 1 if turn == move.turn else 0)
         again = f"/{self._tries[1]}" if self._tries[1] else ""
         # All attempts at a task open alike, so that a better and a worse one share their beginning.
-        opening = f"opening/{self.task.id}" if move.act == "open" else f"{self._seed}/{move.turn}/{len(messages)}"
+        opening = (
+            f"opening/{self.task.id}" if move.act == "open" else f"{self._seed}/{move.turn}/{len(messages)}"
+        )
         rng = random.Random(f"{opening}{again}")
         text = self._words(move, rng)
         return UserWords(text, Usage(tokens_out=len(text) // 4 + 1))
@@ -42,7 +46,7 @@ class TeacherUser:
             "vp": phrase.rstrip("?."),
             "facts": " ".join(_sentence(text) for text in stated),
             "facts_lc": _clauses(stated),
-            "aside": rng.choice(self.world.words.asides) if self.world.words.asides else "",
+            "aside": self._aside(goal, rng),
             "because": rng.choice(goal.reasons) if goal and goal.reasons else "I have to",
         }
         grammar = speech("user")
@@ -50,8 +54,24 @@ class TeacherUser:
             return self._styled(self._without_reason(move.act, values, style, rng), move, rng)
         if move.act == "open":
             return self._styled(grammar.of("open", style, rng, **values), move, rng)
+        if move.lookups and move.act == "answer":
+            leads = next(one["lead"] for one in devices() if one["name"] == move.lookups[0].tool)
+            return self._styled(tidy(f"{rng.choice(leads)} {values['facts']}"), move, rng)
         rule = move.act if stated or move.act not in ("answer", "correct") else "nudge"
         return self._styled(grammar.say(rule, rng, **values), move, rng)
+
+    def _aside(self, goal: Goal | None, rng: random.Random) -> str:
+        """A remark of the world; none for a goal in another world than the first, whose people it would not be."""
+        asides = self.world.words.asides
+        if not asides or (isinstance(self.world, MixedWorld) and goal is not None and self._abroad(goal)):
+            return ""
+        return rng.choice(asides)
+
+    def _abroad(self, goal: Goal) -> bool:
+        assert isinstance(self.world, MixedWorld)
+        number = self.task.goals.index(goal)
+        tools = [call.tool for call in self.task.reference if call.goal == number]
+        return any(self.world.places[tool].part for tool in tools)
 
     @staticmethod
     def _without_reason(act: str, values: dict[str, str], style: str, rng: random.Random) -> str:

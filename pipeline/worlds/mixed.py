@@ -55,6 +55,11 @@ def parts_of(world: World) -> tuple[World, ...]:
     return world.parts if isinstance(world, MixedWorld) else (world,)
 
 
+def home_of(world: World, tool: str) -> World:
+    """The world that a tool of a world, or of a mixture, belongs to."""
+    return world.parts[world.places[tool].part] if isinstance(world, MixedWorld) else world
+
+
 def shown_names(worlds: Sequence[World]) -> dict[str, Place]:
     """The names under which tools are offered together: a name that an earlier world has gets its world's name in
     front."""
@@ -104,7 +109,7 @@ def _composed(worlds: Sequence[World]) -> MixedWorld:
         domain=first.domain,
         summary=first.summary,
         archetype=first.archetype,
-        clock=common_clock(worlds),
+        clock=first.clock,
         schema_sql="",
         policy=first.policy,
         tools=tuple(tools),
@@ -123,14 +128,11 @@ def _from(about: ArgumentWords, world: str) -> ArgumentWords:
     return about.replace(source=f"{world}:{about.source}") if about.source else about
 
 
-def same_day(one: World, other: World) -> bool:
-    """Whether two worlds begin on the same day, so that one conversation can be about both."""
-    return one.clock[:10] == other.clock[:10]
-
-
-def common_clock(worlds: Sequence[World]) -> str:
-    """The latest start of the worlds that begin on the day of the first."""
-    return max(world.clock for world in worlds if same_day(worlds[0], world))
+def ahead(world: World, clock: str) -> float:
+    """Seconds by which a world has to be moved on to a common clock: those of a world that begins earlier on the same
+    day; other worlds keep their own time."""
+    same = world.clock[:10] == clock[:10]
+    return max(_seconds(world.clock, clock), 0.0) if same else 0.0
 
 
 def task_world(task: Task, worlds: Mapping[str, World]) -> World:
@@ -174,9 +176,9 @@ class MixedHost:
         if part not in self._hosts:
             world = self.world.parts[part]
             host = self._hosts[part] = SqlHost(world, () if part else self._initial)
-            ahead = _seconds(world.clock, self.world.clock) if same_day(world, self.world) else 0.0
-            if ahead + self._moved:
-                host.advance(ahead + self._moved)
+            moved = ahead(world, self.world.clock) + self._moved
+            if moved:
+                host.advance(moved)
         return self._hosts[part]
 
     async def call(self, name: str, arguments: dict[str, Json]) -> CallResult:

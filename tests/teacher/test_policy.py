@@ -9,6 +9,7 @@ import pytest
 
 from pipeline.records import ArgumentSource, Fact, Fault, Goal, ReferenceCall, Value
 from pipeline.teacher.flaws import plant
+from pipeline.teacher.hearing import Hearing
 from pipeline.teacher.policy import TeacherPolicy
 from tests.rollout.scripts import play, tasks, world
 
@@ -61,11 +62,11 @@ def test_a_short_value_is_known_only_once_it_was_stated_or_asked_for() -> None:
         ),
     )  # fmt: skip
     task = base.replace(facts=(fact,), reference=reference, goals=(Goal(intent="x", facts=("size",)),))
-    policy = TeacherPolicy(task, world(), "x")
+    hearing = Hearing(task)
 
     def known(*said: tuple[str, str]) -> bool:
-        policy._messages = [Message.model_validate({"role": role, "content": text}) for role, text in said]
-        return policy._knows(fact)
+        hearing.messages = [Message.model_validate({"role": role, "content": text}) for role, text in said]
+        return hearing.knows(fact)
 
     assert not known(("user", "A small question: which bikes are free?"))
     assert known(("user", "Which bikes are free? Size small."))

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.records import Failure, Goal, Predicate, ReferenceCall, Snapshot, World
+from pipeline.records import (
+    AgentProfile,
+    Failure,
+    Goal,
+    Predicate,
+    ReferenceCall,
+    Snapshot,
+    Toolset,
+    World,
+)
+from pipeline.tasks.lives import Lives
 from pipeline.tasks.rubric import build_rubric
 from pipeline.worlds.sql import SqlWorld, quoted
 from pipeline.worlds.sql.schema import Table
@@ -70,7 +80,9 @@ def test_rubrics_of_worlds_with_odd_names_hold_in_their_final_state() -> None:
     live = SqlWorld(world)
     assert live.call("attack", {}).ok
     call = ReferenceCall(goal=0, tool="attack", arguments={})
-    rubric = build_rubric(world, live, [Goal(intent="do it")], [call], {}, "never", [])
+    toolset = Toolset(tools=world.tools, worlds=(world.id,))
+    agent = AgentProfile(name="a", system_prompt="", confirms="never", toolset=toolset)
+    rubric = build_rubric(Lives(world, [live]), toolset, [Goal(intent="do it")], [call], {}, agent, [])
     live.list_changes()
     checks = [check for check in rubric.checks if check.kind == "state"]
     assert len(checks) >= 4
