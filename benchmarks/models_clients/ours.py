@@ -7,6 +7,7 @@ from pathlib import Path
 
 from measure import arguments, prompts, report
 
+import pipeline.models.client  # noqa: F401 - openai, imported before the clock starts, as in the other scripts
 from pipeline.config.models import Endpoint, Limits, Model, ModelsConfig
 from pipeline.models import Models
 from pipeline.records import ChatRequest, Message, Outcome
