@@ -57,6 +57,14 @@ class TrajectoriesConfig(Section):
     """Live episodes per process."""
     flaw_rate: float = Field(default=0.15, ge=0, le=1)
     """Share of teacher attempts with a planted, labeled flaw, so that the filter has something to reject."""
-    temperature: float | None = 0.8
+    temperature: float | tuple[float, ...] | None = 0.8
+    """Of model players: one for all attempts, or one for each (the last also for further ones). Every attempt has a
+    seed of its own, which follows from the run's."""
     limits: LimitsConfig = LimitsConfig()
     live: LiveConfig = LiveConfig()
+
+    def temperature_of(self, attempt: int) -> float | None:
+        """The temperature of an attempt (from 0)."""
+        if not isinstance(self.temperature, tuple):
+            return self.temperature
+        return self.temperature[min(attempt, len(self.temperature) - 1)] if self.temperature else None

@@ -135,7 +135,7 @@ class CodeAttempts(Attempts):
             policy = CodeTeacher(code, name, choose_way(name, self.context.config.code.flaw_rate))
         else:
             seat = self.players.seat("policy", name, attempt)
-            policy = ModelPolicy(seat, temperature=self.context.config.trajectories.temperature)
+            policy = ModelPolicy(seat, temperature=self.context.config.trajectories.temperature_of(attempt))
         return Cast(
             host=await ContainerHost.open(self._pool, code),
             policy=policy,

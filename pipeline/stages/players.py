@@ -11,14 +11,16 @@ from pipeline.models import Models
 from pipeline.models.players.judge import ModelJudge
 from pipeline.models.players.policy import ModelPolicy
 from pipeline.models.players.seat import Seat
+from pipeline.models.players.simulator import ModelSimulator
 from pipeline.models.players.user import ModelUser
-from pipeline.records import Author, ConfigError, Judge, Policy, Task, User, Versions, World
+from pipeline.records import Author, ConfigError, Judge, Policy, Simulator, Task, User, Versions, World
 from pipeline.stages.hosts import needed_world
 from pipeline.stages.versions import code_revision, prompts_of
 from pipeline.teacher.author import TeacherAuthor
 from pipeline.teacher.flaws import plant
 from pipeline.teacher.policy import TeacherPolicy
 from pipeline.teacher.user import TeacherUser
+from pipeline.worlds.simulated import ProgramSimulator
 
 TEACHER = "teacher"
 
@@ -54,17 +56,23 @@ class Players:
         return ModelUser(
             self.seat("user", trajectory, attempt),
             opening=self.seat("user", task.id),
-            temperature=self.config.trajectories.temperature,
+            temperature=self.config.trajectories.temperature_of(attempt),
         )
 
     def policy(self, task: Task, world: World | None, trajectory: str, attempt: int) -> Policy:
         """The agent; the teacher plants a flaw in its configured share of attempts."""
         if self.plays("policy") != TEACHER:
             seat = self.seat("policy", trajectory, attempt)
-            return ModelPolicy(seat, temperature=self.config.trajectories.temperature)
+            return ModelPolicy(seat, temperature=self.config.trajectories.temperature_of(attempt))
         rng = random.Random(f"flaw/{trajectory}")
         flaw = plant(task, rng) if rng.random() < self.config.trajectories.flaw_rate else None
         return TeacherPolicy(task, needed_world(task, world, "policy"), trajectory, flaw)
+
+    def simulator(self, world: World) -> Simulator:
+        """Who answers the calls of played tools: a model, or the teacher's reading of what they do."""
+        if self.plays("simulator") == TEACHER:
+            return ProgramSimulator(world, TEACHER)
+        return ModelSimulator(self.seat("simulator", world.id))
 
     def judges(self) -> list[Judge]:
         """The model judges; none when the teacher judges, since it has only certain checks."""
@@ -99,6 +107,7 @@ class Players:
             prompts=prompts_of(self.config.roles),
             policy=self.plays("policy"),
             user=self.plays("user"),
+            simulator=self.plays("simulator") if task.host == "simulated" else "",
             judge="+".join(self.config.judging.judges) or self.plays("judge"),
             seed=self.config.seed,
         )

@@ -46,11 +46,13 @@ def test_models_play_user_and_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             "worlds.only": ["harbour-hotel"],
             "roles.policy": f"agent@{endpoint.base_url}",
             "roles.user": f"talker@{endpoint.base_url}",
+            "trajectories.temperature": [0.2, 0.9],
         }
         config = load_config(None, flags, {})
         folder = RunFolder.create(tmp_path, "models", "trajectories", config.seed, config.to_yaml())
         _play(folder)
         asked = len(endpoint.calls)
+        bodies = [received.body for received in endpoint.calls]
     rows = list(folder.rows("trajectories"))
     assert len(rows) == 16
     assert {row["end_reason"] for row in rows} <= {"user_done", "user_gave_up"}
@@ -60,6 +62,14 @@ def test_models_play_user_and_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert {call["role"] for call in calls} == {"policy", "user"}
     assert all(call["outcome"] == "ok" for call in calls)
     assert sum(not call["cached"] for call in calls) == asked > 16
+    agent = [body for body in bodies if body["model"] == "agent"]
+    assert {body["temperature"] for body in agent} == {0.2, 0.9}, "one temperature per attempt"
+    seeds = {
+        body["temperature"]: {b["seed"] for b in agent if b["temperature"] == body["temperature"]}
+        for body in agent
+    }
+    assert seeds[0.2]
+    assert seeds[0.2].isdisjoint(seeds[0.9]), "and one seed"
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert written
     assert not [path for path in written if KEY.encode() in path.read_bytes()]
