@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass
 
@@ -23,10 +24,18 @@ class Group:
 def weights(source: Analysis, rewrite: Analysis) -> dict[str, float]:
     """Weight of each content stem: rare ones count more (inverse sentence frequency over both texts)."""
     counts: Counter[str] = Counter()
-    for stems in [*source.stems, *rewrite.stems]:
+    for stems in [*_said(source), *_said(rewrite)]:
         counts.update(stems)
     total = len(source.stems) + len(rewrite.stems)
     return {stem: math.log(1 + total / count) for stem, count in counts.items()}
+
+
+def _said(analysis: Analysis) -> list[frozenset[str]]:
+    """What each sentence says: its content stems, and its formulas without their white space."""
+    bodies: list[set[str]] = [set() for _ in analysis.sentences]
+    for formula in analysis.formulas:
+        bodies[formula.sentence].add(re.sub(r"\s", "", formula.body))
+    return [stems | body for stems, body in zip(analysis.stems, bodies, strict=True)]
 
 
 def overlap(a: frozenset[str], b: frozenset[str], weight: dict[str, float]) -> float:
@@ -55,8 +64,9 @@ def align(source: Analysis, rewrite: Analysis) -> list[Group]:
     """Groups of sentences, joined by each unit's best match on the other side. Unmatched units are in no group."""
     ours, theirs = units(source), units(rewrite)
     weight = weights(source, rewrite)
-    stems_a = [frozenset().union(*(source.stems[index] for index in unit)) for unit in ours]
-    stems_b = [frozenset().union(*(rewrite.stems[index] for index in unit)) for unit in theirs]
+    mine, yours = _said(source), _said(rewrite)
+    stems_a = [frozenset().union(*(mine[index] for index in unit)) for unit in ours]
+    stems_b = [frozenset().union(*(yours[index] for index in unit)) for unit in theirs]
     scores = [[_mutual(a, b, weight) for b in stems_b] for a in stems_a]
     links: set[tuple[int, int]] = set()
     for row in range(len(ours)):

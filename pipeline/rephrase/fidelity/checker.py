@@ -77,7 +77,7 @@ def _of_words(source: Analysis, rewrite: Analysis) -> list[Finding]:
     return [
         *compare_negation(source, rewrite, groups),
         *compare_wording(source, rewrite, groups),
-        *compare_lists(source, rewrite),
+        *compare_lists(source, rewrite, groups),
         *compare_places(source, rewrite, groups, converse=converse(source, rewrite, groups)),
         *compare_content(source, rewrite)[0],
     ]

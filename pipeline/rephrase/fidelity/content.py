@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pipeline.records import Finding, Span
-from pipeline.rephrase.fidelity.alignment import tokens_of, units
+from pipeline.rephrase.fidelity.alignment import Group, tokens_of, units
 from pipeline.rephrase.fidelity.analysis import Analysis, Token
 from pipeline.rephrase.fidelity.lexicon import GENERIC
 from pipeline.rephrase.fidelity.matching import has, kindred
@@ -115,12 +115,13 @@ def _take(stem: str, left: Counter[str]) -> str | None:
     return next((name for name, count in left.items() if count > 0 and kindred(name, stem)), None)
 
 
-def compare_lists(source: Analysis, rewrite: Analysis) -> list[Finding]:
-    """Findings for members of enumerations (three items or more) that are missing or new on the other side."""
+def compare_lists(source: Analysis, rewrite: Analysis, groups: list[Group]) -> list[Finding]:
+    """Findings for members of enumerations (three items or more) that are missing or new in the sentences opposite."""
     found = []
     for one, other, direction in ((source, rewrite, "lost"), (rewrite, source, "added")):
-        pool = other.all_stems
+        opposite = _opposite(groups, other, reverse=direction == "added")
         for items in _enumerations(one):
+            pool = opposite.get(items[0][0].sentence, other.all_stems)
             here = [any(has(token.stem, pool) for token in item if token.stem) for item in items]
             if sum(here) < max(2, len(items) - 1) or all(here):
                 continue
@@ -136,6 +137,16 @@ def compare_lists(source: Analysis, rewrite: Analysis) -> list[Finding]:
                     rewrite=None if lost else span,
                 )
             )
+    return found
+
+
+def _opposite(groups: list[Group], other: Analysis, *, reverse: bool) -> dict[int, frozenset[str]]:
+    """What the sentences say that are aligned with each sentence."""
+    found = {}
+    for group in groups:
+        mine, yours = (group.rewrite, group.source) if reverse else (group.source, group.rewrite)
+        stems = frozenset(token.stem for token in tokens_of(other, yours) if token.stem)
+        found.update(dict.fromkeys(mine, stems))
     return found
 
 

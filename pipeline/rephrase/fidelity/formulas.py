@@ -153,12 +153,17 @@ def _lost(some: Formulas, other: Formulas) -> list[Gone]:
         gone.append((text, relation.start, relation.end, relation))
     for side, start, end in some.sides:
         alone = (start, end) not in in_relation
-        if not alone or side.key in side_keys or _plain_symbol(side.text) or side.text in other.loose:
+        if not alone or side.key in side_keys or _plain_symbol(side.text) or _stands(side.text, other.loose):
             continue
         if is_number(side.text) and side.key[0] == "value" and _numeric(side) in other.numbers:
             continue
         gone.append((side.text, start, end, None))
     return gone
+
+
+def _stands(text: str, loose: str) -> bool:
+    """Whether an expression stands in prose by itself, and not as a part of a longer one."""
+    return re.search(rf"(?<![\d{{(^+\-*/\\]){re.escape(text)}(?![\d)}}^+\-*/])", loose) is not None
 
 
 def _chains(found: Formulas) -> dict[Key, int]:
@@ -234,7 +239,7 @@ def _derived(gone: Gone, ours: Formulas) -> bool:
     """Whether an added formula says nothing new: a true equation of numbers, or a part of a formula of the source."""
     text, _, _, relation = gone
     if relation is None:
-        return text in ours.loose
+        return _stands(text, ours.loose)
     if relation.op in ("=", "\\approx") and is_number(relation.left.text) and is_number(relation.right.text):
         return not _false(relation)
     return relation.op == "=" and relation.left.key == relation.right.key

@@ -24,8 +24,8 @@ _PREPOSITION = 0.5
 """Weight of the word before a name or a figure."""
 _DENIED = 0.5
 """Weight of a negator right before a word."""
-_MARGIN, _COMMON_MARGIN = 0.7, 1.05
-_LEAST = 0.3
+_MARGIN, _COMMON_MARGIN = 0.55, 0.85
+_LEAST = 0.15
 _FEWEST = 2
 """Neighbors from which a word has a context."""
 _AND = frozenset("and or und oder et ou y o sowie".split())
@@ -78,14 +78,17 @@ def _exchanged(
 def _listed(tokens: list[Token], language: str) -> set[frozenset[str]]:
     """Pairs that stand as members of one list, whose order says nothing."""
     names = [(at, name) for at, name, _ in _content(tokens, language)]
-    found: set[frozenset[str]] = set()
+    runs: list[list[str]] = []
     for (i, a), (j, b) in itertools.pairwise(names):
         between = tokens[i + 1 : j]
-        if between and any(t.lower in _AND or t.text == "," for t in between) and all(
-            t.lower in _AND or t.text in ",;" or (t.kind == "word" and not t.stem and len(t.text) <= 3) for t in between
-        ):
-            found.add(frozenset((a, b)))
-    return found
+        joined = any(item.lower in _AND or item.text == "," for item in between) and all(
+            item.lower in _AND or item.text in ",;" or (not item.stem and len(item.text) <= 3) for item in between
+        )
+        if joined and runs and runs[-1][-1] == a:
+            runs[-1].append(b)
+        elif joined:
+            runs.append([a, b])
+    return {frozenset(pair) for run in runs for pair in itertools.combinations(run, 2)}
 
 
 def _turned(source: Analysis, rewrite: Analysis) -> tuple[str, str] | None:
