@@ -6,7 +6,19 @@ import sys
 
 import typer
 
-from pipeline.cli import judge, look, models, publish, rephrase, report, run, sandbox, serve, world
+from pipeline.cli import (
+    environment,
+    judge,
+    look,
+    models,
+    publish,
+    rephrase,
+    report,
+    run,
+    sandbox,
+    serve,
+    world,
+)
 
 app = typer.Typer(
     name="tracemill",
@@ -15,7 +27,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for group in (run, look, report, publish, serve, world, models, judge, sandbox, rephrase):
+for group in (run, look, report, publish, serve, world, models, judge, sandbox, rephrase, environment):
     group.register(app)
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pipeline.assets import asset
 from pipeline.config import Config
-from pipeline.records import ConfigError, Task, TaskError, World
+from pipeline.config.simulated import SimulatedConfig
+from pipeline.records import ConfigError, Simulator, Task, TaskError, World
 from pipeline.worlds import mixed
 from pipeline.worlds.cassette import Recorder
 from pipeline.worlds.host import ToolHost
 from pipeline.worlds.live import LiveHost
 from pipeline.worlds.server_pool import Servers
 from pipeline.worlds.servers import ServerEntry, read_servers
+from pipeline.worlds.simulated import Memory, SimulatedHost, SliceLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +25,40 @@ class HostParts:
 
     servers: Servers | None = None
     """Real MCP servers, where a task plays on them."""
+    simulate: Callable[[World], Simulator] | None = None
+    """Who plays the tools of a world that have no implementation."""
+    simulated: SimulatedConfig = field(default_factory=SimulatedConfig)
+    simulators: dict[str, Simulator] = field(default_factory=dict)
+    memories: dict[str, Memory] = field(default_factory=dict)
+    """What simulators have answered, by world: all episodes of a unit meet the same."""
+
+    def played(self, world: World, initial: tuple[str, ...]) -> SimulatedHost:
+        """A host whose tools are played."""
+        if world.id not in self.simulators:
+            assert self.simulate is not None
+            self.simulators[world.id] = self.simulate(world)
+        memory = self.memories.setdefault(world.id, Memory())
+        limits = SliceLimits(self.simulated.rows, self.simulated.characters)
+        return SimulatedHost(
+            world,
+            self.simulators[world.id],
+            initial,
+            repairs=self.simulated.repairs,
+            memory=memory,
+            limits=limits,
+        )
 
 
 @asynccontextmanager
-async def host_parts(config: Config, tasks: Iterable[Task]) -> AsyncIterator[HostParts]:
+async def host_parts(
+    config: Config, tasks: Iterable[Task], simulate: Callable[[World], Simulator] | None = None
+) -> AsyncIterator[HostParts]:
     """What the hosts of these tasks need; servers are ended when the block is left."""
     if not any(task.host == "live" for task in tasks):
-        yield HostParts()
+        yield HostParts(simulate=simulate, simulated=config.simulated)
         return
     async with Servers(launch_entries(config), config.tools.ingest, config.trajectories.live) as servers:
-        yield HostParts(servers)
+        yield HostParts(servers, simulate, config.simulated)
 
 
 def launch_entries(config: Config) -> dict[str, ServerEntry]:
@@ -50,6 +76,8 @@ async def open_host(task: Task, world: World | None, parts: HostParts) -> ToolHo
         if task.initial:
             raise TaskError(f"Task {task.id} has an initial state, which no live server can be given.")
         return Recorder(await LiveHost.open(task.agent.toolset.tools, parts.servers))
+    if task.host == "simulated" and world is not None and parts.simulate is not None:
+        return parts.played(world, task.initial)
     if task.host == "sql" and world is not None:
         return mixed.open_host(world, task.initial)
     raise TaskError(f"No host can be opened for task {task.id}: {task.host}, world {task.world or 'none'}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 
 from pipeline.records import Task
 from pipeline.stages.attempts import Attempts, Job
@@ -67,8 +68,11 @@ async def _unit(
     worlds = read_worlds(context, world_ids(tasks))
     with context.folder.journal(stage, number) as journal:
         jobs = find_jobs(journal)
-        async with context.models(journal) as models, host_parts(context.config, tasks) as parts:
-            unit = Attempts(context, journal, Players(context.config, models, STAGE), worlds, parts)
+        async with AsyncExitStack() as stack:
+            models = await stack.enter_async_context(context.models(journal))
+            players = Players(context.config, models, STAGE)
+            parts = await stack.enter_async_context(host_parts(context.config, tasks, players.simulator))
+            unit = Attempts(context, journal, players, worlds, parts)
             tables = await unit.run(jobs)
             if unit.owed:
                 return False

@@ -16,8 +16,10 @@ from pipeline.records import ConfigError, Interrupted
 from pipeline.stages.authoring import domain_units, domains_unit
 from pipeline.stages.code import code_tasks_unit, code_unit, code_units
 from pipeline.stages.context import Context
+from pipeline.stages.environment import environment_unit, environment_units
 from pipeline.stages.evolve import evolve_unit, evolve_units
 from pipeline.stages.mcp import mcp_unit, mcp_units
+from pipeline.stages.played import played_unit, played_units
 from pipeline.stages.rephrase import documents_unit, rephrase_unit, rephrase_units
 from pipeline.stages.selection import selection_unit, selection_units
 from pipeline.stages.tasks import task_units, tasks_unit
@@ -39,6 +41,8 @@ STAGES: dict[str, Stage] = {
     "evolve": Stage(evolve_units, evolve_unit),
     "mcp": Stage(mcp_units, mcp_unit),
     "tasks": Stage(lambda context: len(task_units(context)), tasks_unit),
+    "played": Stage(played_units, played_unit),
+    "environment": Stage(environment_units, environment_unit),
     "trajectories": Stage(lambda context: len(trajectory_units(context)), trajectories_unit),
     "resumed": Stage(resumed_units, resumed_unit),
     "code_tasks": Stage(lambda context: 1, code_tasks_unit),
@@ -50,8 +54,19 @@ STAGES: dict[str, Stage] = {
 
 FLOWS: dict[str, tuple[str, ...]] = {
     "tools": ("worlds", "domains", "evolve", "mcp"),
-    "tasks": ("worlds", "domains", "evolve", "tasks"),
-    "trajectories": ("worlds", "domains", "evolve", "tasks", "trajectories", "resumed", "selection"),
+    "tasks": ("worlds", "domains", "evolve", "mcp", "tasks", "played", "environment"),
+    "trajectories": (
+        "worlds",
+        "domains",
+        "evolve",
+        "mcp",
+        "tasks",
+        "played",
+        "environment",
+        "trajectories",
+        "resumed",
+        "selection",
+    ),
     "code": ("code_tasks", "code", "selection"),
     "rephrase": ("documents", "rephrase"),
     "all": (
@@ -60,6 +75,8 @@ FLOWS: dict[str, tuple[str, ...]] = {
         "evolve",
         "mcp",
         "tasks",
+        "played",
+        "environment",
         "trajectories",
         "resumed",
         "code_tasks",

@@ -133,7 +133,7 @@ _ALL = (
     _table(
         "cassettes",
         "What hosts that cannot be asked again answered, in full and in order: from it an episode replays without them.",
-        "trajectory:text position:int tool:text arguments:json ok:bool value:json error_code:text error_message:text"
+        "trajectory:text position:int tool:text arguments:json ok:bool value:text error_code:text error_message:text"
         " before:text after:text",
         "trajectory position",
     ),
@@ -183,6 +183,15 @@ _ALL = (
         "Figures of a run, each on its own: judge error, replay rate, coverage, fidelity of simulation …",
         "stage:text name:text part:text value:real n:int detail:json",
         "stage name part",
+    ),
+    _table(
+        "environment",
+        "Calls through a simulator and through the truth. `source`: sql (a world hidden behind its specification), or"
+        " simulated and live (recorded calls of such trajectories, made again on the real server). `changed` rows, and"
+        " `bucket` of them, are those of the truth; what cannot be compared is null.",
+        "source:text world:text tool:text arguments:json trajectory:text index:int changed:int bucket:text"
+        " simulator:text same_outcome:bool fits_schema:bool same_values:bool same_state:bool agreed:bool expected:text"
+        " got:text detail:text",
     ),
     _table(
         "code_tasks",

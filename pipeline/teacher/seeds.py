@@ -40,6 +40,10 @@ _PROSE = (
     "message",
     "reason",
     "markdown",
+    "caption",
+    "goal",
+    "instructions",
+    "rationale",
 )
 
 
@@ -96,6 +100,8 @@ class Seeds:
             return f"{day:%Y-%m-%d}"
         if "color" in name:
             return rng.choice(words["colors"])
+        if any(word in name for word in ("severity", "priority", "level", "importance", "urgency")):
+            return rng.choice(words["grades"])
         if any(word in name for word in ("status", "state")):
             return rng.choice(words["statuses"])
         if any(word in name for word in ("type", "kind", "category", "visibility", "mode")):

@@ -105,7 +105,10 @@ def _joined(noun: str, one: Played, two: Played, most: int) -> Played:
     for tool in two.tools[: most // 2]:
         named = tool
         if tool.name in taken:
-            named = tool.replace(name=f"{_slug(tool.provenance.server)}_{tool.name}"[:64])
+            named = tool.replace(
+                name=f"{_slug(tool.provenance.server)}_{tool.name}"[:64],
+                original={"name": tool.name, **(tool.original or {})},
+            )
         if tool.name in two.meanings:
             read[named.name] = two.meanings[tool.name]
         taken.add(named.name)
