@@ -48,6 +48,9 @@ def show(
 
 def replay(
     id: Annotated[str, typer.Argument(help="Id of a trajectory.")],
+    live: Annotated[
+        bool, typer.Option("--live", help="Ask real MCP servers again, not the recording of their answers.")
+    ] = False,
     data: DataOption = None,
 ) -> None:
     """Re-executes a trajectory's calls and names the first difference."""
@@ -55,7 +58,7 @@ def replay(
 
     from pipeline.stages.replay import replay_trajectory
 
-    outcome = asyncio.run(replay_trajectory(data_dir(data), id))
+    outcome = asyncio.run(replay_trajectory(data_dir(data), id, live=live))
     typer.echo(outcome.text)
     if not outcome.same:
         raise typer.Exit(1)

@@ -116,6 +116,11 @@ class Episode:
             planted=tuple(dict.fromkeys(e.note for e in self.events if e.note.startswith("flaw:"))),
         )
 
+    @property
+    def calls_made(self) -> int:
+        """Calls so far, those that were refused included."""
+        return self._calls
+
     def _stop(self, reason: EndReason, note: str = "") -> None:
         self._end = reason
         self.note = note

@@ -6,15 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.config.sandbox import SandboxSection
-from pipeline.records import CodeTask, Event, Failure, RunError, Task, ToolCall, Trajectory, World
+from pipeline.records import CodeTask, Event, Failure, RunError, Task, ToolCall, Trajectory, World, WorldError
 from pipeline.rollout.episode import render_result
 from pipeline.sandbox import Pool
 from pipeline.stages.context import Context
+from pipeline.stages.hosts import host_parts, open_host
 from pipeline.store import Catalog, trajectory_of
+from pipeline.worlds import mixed
+from pipeline.worlds.cassette import CassetteHost, Recorded
 from pipeline.worlds.container import ContainerHost
 from pipeline.worlds.faults import FaultyHost
 from pipeline.worlds.host import ToolHost
-from pipeline.worlds.mixed import open_host, task_world, world_ids
+from pipeline.worlds.mixed import task_world, world_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +29,12 @@ class Replayed:
     text: str
 
 
-async def replay_trajectory(data: Path, id: str) -> Replayed:
-    """Replays a stored trajectory. Raises RunError when it, its task or its world is not there."""
+async def replay_trajectory(data: Path, id: str, *, live: bool = False) -> Replayed:
+    """Replays a stored trajectory in a fresh host of its kind. Where its answers were recorded, since they came from
+    elsewhere, the recording answers, or with `live` the servers themselves.
+
+    Raises RunError when it, its task or its world is not there, HostError when a server is lost.
+    """
     catalog = Catalog(data)
     safe = id.replace("'", "''")
     found = catalog.query(f"select * from trajectories where id = '{safe}' limit 1").dicts()
@@ -53,13 +60,27 @@ async def replay_trajectory(data: Path, id: str) -> Replayed:
     if not tasks:
         raise RunError(f"The task of {id} is not in run {row['run']}.")
     task = Task.model_validate_json(tasks[0][0])
+    config = Context.open(data / "runs" / row["run"]).config
+    limit = config.trajectories.limits.result_chars
+    kept = catalog.query(
+        f"select * from cassettes where run = '{run}' and trajectory = '{safe}' order by position"
+    ).dicts()
+    if live and task.host == "live":
+        async with host_parts(config, [task]) as parts:
+            return await replay_on(await open_host(task, None, parts), trajectory, task, limit)
+    if kept:
+        recording = CassetteHost(task.agent.toolset.tools, [Recorded.from_row(one) for one in kept])
+        return await replay_on(recording, trajectory, task, limit)
     ids = ", ".join(f"'{one}'" for one in sorted(world_ids([task])))
-    records = catalog.query(f"select record from worlds where run = '{run}' and id in ({ids})").rows()
+    records = catalog.query(
+        f"select record from worlds where run = '{run}' and id in ({ids or 'null'})"
+    ).rows()
     worlds = {world.id: world for world in (World.model_validate_json(one) for (one,) in records)}
     if world_ids([task]) - set(worlds):
         raise RunError(f"A world of {id} is not in run {row['run']}.")
-    limits = Context.open(data / "runs" / row["run"]).config.trajectories.limits
-    return await replay(trajectory, task, task_world(task, worlds), limits.result_chars)
+    if not worlds:
+        raise RunError(f"{id} has neither a world nor a recording to replay it with.")
+    return await replay(trajectory, task, task_world(task, worlds), limit)
 
 
 async def replay_code(trajectory: Trajectory, task: Task, record: str, limits: SandboxSection) -> Replayed:
@@ -71,7 +92,7 @@ async def replay_code(trajectory: Trajectory, task: Task, record: str, limits: S
 
 async def replay(trajectory: Trajectory, task: Task, world: World, limit: int = 20_000) -> Replayed:
     """Makes every call of a trajectory again under the same faults; stops at the first difference."""
-    return await replay_on(open_host(world, task.initial), trajectory, task, limit)
+    return await replay_on(mixed.open_host(world, task.initial), trajectory, task, limit)
 
 
 async def replay_on(host: ToolHost, trajectory: Trajectory, task: Task, limit: int = 20_000) -> Replayed:
@@ -88,7 +109,10 @@ async def replay_on(host: ToolHost, trajectory: Trajectory, task: Task, limit: i
             if _refused(event, call, offered):
                 faulty.recount([call.name])
                 continue
-            answer = (await faulty.call(call.name, call.arguments or {})).result
+            try:
+                answer = (await faulty.call(call.name, call.arguments or {})).result
+            except WorldError as error:
+                return Replayed(False, compared, f"{trajectory.id}: event {event.index}: {error}")
             seen = render_result(answer, limit)
             difference = _difference(event, seen, answer.before, answer.after)
             if difference:

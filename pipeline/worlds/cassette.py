@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,12 +29,18 @@ class Recorded:
             "tool": self.tool,
             "arguments": canonical_json(self.arguments),
             "ok": self.result.ok,
-            "value": canonical_json(self.result.value),
+            "value": json.dumps(self.result.value, ensure_ascii=False),  # in its own order, which was shown
             "error_code": code,
             "error_message": message,
             "before": self.result.before,
             "after": self.result.after,
         }
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Recorded:
+        error = (row["error_code"], row["error_message"]) if row["error_code"] else None
+        result = CallResult(row["ok"], json.loads(row["value"]), error, row["before"], row["after"])
+        return cls(row["tool"], json.loads(row["arguments"]), result)
 
     def to_json(self) -> list[Json]:
         """As the journal keeps it; `from_json` is the inverse."""
