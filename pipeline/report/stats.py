@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.records import RunError
+from pipeline.report.axes import lines as axis_lines
+from pipeline.report.axes import spread
 from pipeline.store import Catalog, names
 
 
@@ -36,6 +38,7 @@ def collect(data: Path, run: str | None) -> dict[str, Any]:
             "select difficulty, count(*) as attempts, sum(passed::int)::bigint as kept, avg(passed::int) as pass_rate "
             "from trajectories {where} group by 1 order by 1"
         ),
+        "axes": spread(row["axes"] for row in rows("select axes from tasks {also} admitted") if row["axes"]),
         "tool_coverage": {
             **one(
                 "select count(*) filter (source = 'mcp') as mcp, count(*) filter (source = 'evolved') as evolved, "
@@ -63,7 +66,7 @@ def _persistence(rows: Any) -> dict[str, Any]:
     """Snapshots make state exact: the state before each call is the one after the call before it."""
     found = rows(
         "select count(*) as pairs, count(*) filter (before = previous) as kept from (select before, lag(after) over "
-        "(partition by run, trajectory order by index) as previous from events {also} role = 'tool' and before is not null "
+        "(partition by hash(run, trajectory) order by index) as previous from events {also} role = 'tool' and before is not null "
         "and before <> '') where previous is not null"
     )[0]
     share = found["kept"] / found["pairs"] if found["pairs"] else None
@@ -82,6 +85,7 @@ def text(figures: dict[str, Any]) -> str:
     for row in figures["pass_rate"]:
         rate = "-" if row["pass_rate"] is None else f"{row['pass_rate']:.3f}"
         lines.append(f"pass rate {row['difficulty']:<10} {rate}  of {row['attempts']} attempts")
+    lines.extend(axis_lines(figures["axes"]))
     coverage, kept = figures["tool_coverage"], figures["state_persistence"]
     lines.append(
         f"tool coverage    {coverage['mcp']} real, {coverage['evolved']} evolved, {coverage['categories']} categories, {coverage['used']} used"
