@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from pipeline.config import parse_config
-from pipeline.store import RunFolder, names
+from pipeline.store import RunFolder, readable
 
 ROOT = Path(__file__).parent.parent.parent
 CONFIG = "worlds: {only: [skerry-air]}\ntasks: {count: 2}\ntrajectories: {attempts: 1}\nrun: {workers: 1}\n"
@@ -132,6 +132,9 @@ def test_a_schedule_fires_an_overlapping_run_waits_and_a_killed_one_is_finished(
     RunFolder.create(
         tmp_path / "data", "killed", "trajectories", 5, parse_config(values, where="test").to_yaml()
     )
+    for name, text in (("damaged", "{"), ("older", json.dumps({**_facts(tmp_path / "data"), "schema": 1}))):
+        RunFolder.create(tmp_path / "data", name, "trajectories", 5, "")
+        (tmp_path / "data" / "runs" / name / "run.json").write_text(text, encoding="utf-8")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -191,6 +194,11 @@ def test_a_schedule_fires_an_overlapping_run_waits_and_a_killed_one_is_finished(
     assert not (tmp_path / "told.jsonl").exists()
 
 
+def _facts(data: Path) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads((data / "runs" / "killed" / "run.json").read_text(encoding="utf-8"))
+    return facts
+
+
 def _ours(api: str) -> list[dict[str, Any]]:
     """The flow runs that schedules or people started, without the chains inside them."""
     body = {"flows": {"name": {"any_": ["tracemill-scheduled"]}}}
@@ -202,7 +210,7 @@ def _started(api: str) -> bool:
 
 
 def _finished(data: Path, count: int) -> list[str]:
-    found = [name for name in names(data) if RunFolder.open(data, name).status == "finished"]
+    found = [folder.name for folder in readable(data) if folder.status == "finished"]
     return found if len(found) >= count else []
 
 
