@@ -52,39 +52,18 @@ STAGES: dict[str, Stage] = {
     "rephrase": Stage(rephrase_units, rephrase_unit),
 }
 
+_TOOLS = ("worlds", "domains", "evolve", "mcp")
+_TASKS = (*_TOOLS, "tasks", "played", "environment")
+_ATTEMPTS = (*_TASKS, "trajectories", "resumed")
+_CODE = ("code_tasks", "code")
+_REPHRASE = ("documents", "rephrase")
 FLOWS: dict[str, tuple[str, ...]] = {
-    "tools": ("worlds", "domains", "evolve", "mcp"),
-    "tasks": ("worlds", "domains", "evolve", "mcp", "tasks", "played", "environment"),
-    "trajectories": (
-        "worlds",
-        "domains",
-        "evolve",
-        "mcp",
-        "tasks",
-        "played",
-        "environment",
-        "trajectories",
-        "resumed",
-        "selection",
-    ),
-    "code": ("code_tasks", "code", "selection"),
-    "rephrase": ("documents", "rephrase"),
-    "all": (
-        "worlds",
-        "domains",
-        "evolve",
-        "mcp",
-        "tasks",
-        "played",
-        "environment",
-        "trajectories",
-        "resumed",
-        "code_tasks",
-        "code",
-        "selection",
-        "documents",
-        "rephrase",
-    ),
+    "tools": _TOOLS,
+    "tasks": _TASKS,
+    "trajectories": (*_ATTEMPTS, "selection"),
+    "code": (*_CODE, "selection"),
+    "rephrase": _REPHRASE,
+    "all": (*_ATTEMPTS, *_CODE, "selection", *_REPHRASE),
 }
 """The products and the stages that lead to them, in order. A stage without units takes no part."""
 
@@ -94,7 +73,7 @@ def stages_of(flow: str, config: Config) -> tuple[str, ...]:
     if flow not in FLOWS:
         raise ConfigError(f"There is no flow {flow!r}.", way_out=f"Flows: {', '.join(FLOWS)}.")
     if flow == "all" and not config.code.enabled:
-        return tuple(stage for stage in FLOWS[flow] if stage not in ("code_tasks", "code"))
+        return tuple(stage for stage in FLOWS[flow] if stage not in _CODE)
     return FLOWS[flow]
 
 
