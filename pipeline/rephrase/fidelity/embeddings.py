@@ -31,26 +31,38 @@ def available() -> bool:
 
 
 def soften(findings: list[Finding], source: Analysis, rewrite: Analysis) -> list[Finding]:
-    """The findings, those of lost and invented sentences turned into warnings where an alike sentence stands opposite."""
+    """The findings, those of lost and invented sentences turned into warnings where an alike sentence stands opposite.
+
+    That sentence must not be nearer to another one: it can say one thing only.
+    """
     if not any(item.kind in _WEIGHED for item in findings) or not available():
         return findings
-    return [_weighed(item, rewrite if item.kind == "lost_sentence" else source) for item in findings]
-
-
-def _weighed(finding: Finding, other: Analysis) -> Finding:
-    span = finding.source or finding.rewrite
-    if finding.kind not in _WEIGHED or span is None:
-        return finding
-    texts = [
-        other.text[other.sentences[unit[0]].start : other.sentences[unit[-1]].end] for unit in units(other)
+    ours, theirs = _texts(source), _texts(rewrite)
+    return [
+        _weighed(item, ours, theirs) if item.kind == "lost_sentence" else _weighed(item, theirs, ours)
+        for item in findings
     ]
-    if not texts or _nearest(span.text, texts) < _ALIKE:
+
+
+def _texts(analysis: Analysis) -> list[str]:
+    return [
+        analysis.text[analysis.sentences[unit[0]].start : analysis.sentences[unit[-1]].end]
+        for unit in units(analysis)
+    ]
+
+
+def _weighed(finding: Finding, own: list[str], others: list[str]) -> Finding:
+    span = finding.source or finding.rewrite
+    if finding.kind not in _WEIGHED or span is None or not others:
         return finding
-    return finding.replace(severity="warn")
-
-
-def _nearest(text: str, others: list[str]) -> float:
     encoder = _encoder()
     assert encoder is not None
-    vectors = encoder.encode([text, *others])
-    return float((vectors[1:] @ vectors[0]).max())
+    siblings = [text for text in own if text != span.text]
+    vectors = encoder.encode([span.text, *siblings, *others])
+    mine, rest, there = vectors[0], vectors[1 : len(siblings) + 1], vectors[len(siblings) + 1 :]
+    near = there @ mine
+    at = int(near.argmax())
+    taken = len(siblings) > 0 and float((rest @ there[at]).max()) > float(near[at])
+    if near[at] < _ALIKE or taken:
+        return finding
+    return finding.replace(severity="warn")

@@ -38,11 +38,28 @@ def compare_figures(
         for item in theirs
         if not (_stands_in(item, ours, reverse=True) or _in_formula(item, known[0], ours))
     ]
+    if (stayed := _stayed(ours, theirs, known)) is not None:
+        lost.append(stayed[0])
+        added.append(stayed[1])
     lost = [item for item in lost if not _vanishes(item, rewrite)]
     added = [item for item in added if not (_vanishes(item, source) or _counts_a_list(item, rewrite))]
     findings = list(_findings(source, rewrite, lost, added))
     facts = sum(not item.weak for item in ours)
     return Compared(findings, facts, facts - sum(not item.weak for item in lost))
+
+
+def _stayed(
+    ours: list[Quantity], theirs: list[Quantity], known: tuple[Set[float], Set[float]]
+) -> tuple[Quantity, Quantity] | None:
+    """A number of the prose that became another one, though formulas on both sides hold both: neither has moved."""
+    both = known[0] & known[1]
+    pair = [
+        [item for item in some if item.kind == "number" and item.unit is None and not _stands_in(item, other, reverse=back)]
+        for some, other, back in ((ours, theirs, False), (theirs, ours, True))
+    ]
+    if len(pair[0]) != 1 or len(pair[1]) != 1 or any(round(item[0].value, 9) not in both for item in pair):
+        return None
+    return pair[0][0], pair[1][0]
 
 
 _ZERO = re.compile(
