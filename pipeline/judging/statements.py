@@ -23,8 +23,8 @@ _MONTH = {name: number for number, month in enumerate(_MONTHS, 1) for name in (m
 _NAMES = "|".join(sorted(_MONTH, key=len, reverse=True))
 _STATED = re.compile(
     rf"""
-    (?P<iso>\d{{4}}-\d{{2}}-\d{{2}})
-    |(?P<clock>\b\d{{1,2}}:\d{{1,2}}(?::\d{{2}})?(?:\s?[ap]m\b)?)
+    (?P<iso>\d{{4}}-\d{{2}}-\d{{2}}(?:t(?=\d{{2}}:))?)
+    |(?P<clock>(?:\b|(?<=\dt))\d{{1,2}}:\d{{1,2}}(?::\d{{2}})?(?:\s?[ap]m\b)?)
     |(?P<hour>\b\d{{1,2}}\s?[ap]m\b)
     |(?P<day_month>\b\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?(?:{_NAMES})\b(?:,?\s(?:19|20)\d{{2}}\b(?![.,]\d))?)
     |(?P<month_day>\b(?:{_NAMES})\.?\s(?:the\s)?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s(?:19|20)\d{{2}}\b(?![.,]\d))?)
@@ -78,7 +78,7 @@ def _values(text: str) -> Iterator[Stated]:
             if not _ORDINAL.fullmatch(raw):
                 yield "code", raw.replace("-", "").replace("_", "")
         elif kind == "iso":
-            yield "date", raw[5:]
+            yield "date", raw[5:10]
             yield "year", float(raw[:4])
         elif kind in ("clock", "hour"):
             yield "time", _minutes(raw)
@@ -88,6 +88,23 @@ def _values(text: str) -> Iterator[Stated]:
             yield "date", f"{month:02d}-{day:02d}"
             if raw[-4:].isdigit() and len(raw) > 8:
                 yield "year", float(raw[-4:])
+
+
+def counted(text: str) -> Counter[Stated]:
+    """How often a text states each value."""
+    return Counter(_values(text.casefold()))
+
+
+@lru_cache(maxsize=50_000)
+def full_dates(text: str) -> frozenset[str]:
+    """The dates that a text states with their year, as `2026-07-14`."""
+    found = set()
+    for match in _STATED.finditer(text.casefold()):
+        if match.lastgroup in ("iso", "day_month", "month_day"):
+            values = dict(_values(match[0]))
+            if "year" in values:
+                found.add(f"{values['year']:.0f}-{values['date']}")
+    return frozenset(found)
 
 
 def _minutes(raw: str) -> float:
@@ -127,6 +144,8 @@ class Result:
     """Values that only one row has, to its position."""
     own_names: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     """Names that only one row has, with its position, by their first word."""
+    listed: bool = False
+    """Whether it is a list, also one of a single row."""
 
     @property
     def shared(self) -> tuple[Row, ...]:
@@ -147,10 +166,11 @@ def result_of(content: str) -> Result:
         return Result(values=stated(content))
     if isinstance(value, dict) and isinstance(value.get("items"), list):
         value = value["items"]
+    listed = isinstance(value, list)
     rows = tuple(_row(item) for item in (value if isinstance(value, list) else [value]))
     values = frozenset().union(*(row.values for row in rows))
     if len(rows) < 2:
-        return Result(rows, values)
+        return Result(rows, values, listed=listed)
     of_value = Counter(one for row in rows for one in row.values)
     of_name = Counter(one for row in rows for one in row.names)
     names: dict[str, list[tuple[str, int]]] = {}
@@ -159,7 +179,7 @@ def result_of(content: str) -> Result:
             if of_name[name] == 1:
                 names.setdefault(first_word(name), []).append((name, number))
     own = {one: number for number, row in enumerate(rows) for one in row.values if of_value[one] == 1}
-    return Result(rows, values, own, names)
+    return Result(rows, values, own, names, listed)
 
 
 def rows_of(content: str) -> tuple[Row, ...]:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import math
 
-from pipeline.models.players.author import Asker
 from pipeline.records import ConfigError, Domain, World
 from pipeline.stages.context import Context, Tally, call_rows
 from pipeline.stages.players import TEACHER, Players
 from pipeline.stages.yields import lost_rows, yield_rows
 from pipeline.store import Row, domain_row, gather, tool_row, world_row
 from pipeline.tools.evolve.authored.making import Made, WorldMaker
-from pipeline.tools.evolve.authored.novelty import Known
+from pipeline.tools.evolve.authored.novelty import Known, same_as
 from pipeline.tools.evolve.authored.tree import grow
-from pipeline.tools.evolve.skeleton import world_shape
 
 DOMAINS, EVOLVE = "domains", "evolve"
 UNIT = 8
@@ -56,7 +54,7 @@ async def domains_unit(context: Context, number: int) -> None:
     tally = Tally(DOMAINS)
     with context.folder.journal(DOMAINS, number) as journal:
         async with context.models(journal) as models:
-            pen = _pen(context, Players(context.config, models, DOMAINS), "tree")
+            pen = Players(context.config, models, DOMAINS).pen("tree")
             tree = await grow(pen, context.config.author, worlds_wanted(context))
             calls = call_rows(models.ledger.drain())
     for _ in tree.nodes:
@@ -88,7 +86,7 @@ async def authored_unit(context: Context, number: int) -> None:
             players = Players(context.config, models, EVOLVE)
             makers = {
                 index: WorldMaker(
-                    _pen(context, players, f"world {index}"),
+                    players.pen(f"world {index}"),
                     context.config.author,
                     known,
                     languages[index % len(languages)],
@@ -112,20 +110,22 @@ async def authored_unit(context: Context, number: int) -> None:
 
 def _entered(made: list[Made], known: list[Known], tally: Tally) -> list[dict[str, list[Row]]]:
     """Rows of the worlds that hold and are new, also among themselves."""
-    shapes: set[str] = set()
-    names = {one.name for one in known}
+    there = list(known)
     parts = []
     for one in made:
-        world = one.world
-        if world is None:
+        if one.world is None:
             tally.reject(one.kind, one.message, subject=one.place)
-        elif world_shape(world) in shapes or world.name in names:
-            tally.reject("same world again", f"{world.name} has been made before", subject=one.place)
-        else:
-            tally.keep()
-            shapes.add(world_shape(world))
-            names.add(world.name)
-            parts.append(_rows(world))
+            continue
+        mine = Known.of(one.world)
+        twin = same_as(mine.parts, there) or next(
+            (other.name for other in there if other.name == mine.name), ""
+        )
+        if twin:
+            tally.reject("same world again", f"{mine.name} is {twin} again", subject=one.place)
+            continue
+        tally.keep()
+        there.append(mine)
+        parts.append(_rows(one.world))
     return parts
 
 
@@ -136,13 +136,6 @@ def _rows(world: World) -> dict[str, list[Row]]:
         "domains": [domain_row(world.domain)],
         "tools": [tool_row(tool, world) for tool in world.tools],
     }
-
-
-def _pen(context: Context, players: Players, purpose: str) -> Asker:
-    author = context.config.author
-    return Asker(
-        players.seat("author", purpose), temperature=author.temperature, max_tokens=author.max_tokens
-    )
 
 
 def _places(context: Context) -> list[Domain]:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pipeline.config import Config
 from pipeline.config.models import Role
 from pipeline.models import Models
+from pipeline.models.players.author import Asker
 from pipeline.models.players.judge import ModelJudge
 from pipeline.models.players.policy import ModelPolicy
 from pipeline.models.players.seat import Seat
 from pipeline.models.players.simulator import ModelSimulator
 from pipeline.models.players.user import ModelUser
-from pipeline.records import Author, ConfigError, Judge, Policy, Simulator, Task, User, Versions, World
+from pipeline.records import Author, Judge, Policy, Simulator, Task, User, Versions, World
 from pipeline.stages.hosts import needed_world
 from pipeline.stages.versions import code_revision, prompts_of
 from pipeline.teacher.author import TeacherAuthor
@@ -43,12 +44,20 @@ class Players:
         return Seat(self.models, self.plays(role), role, self.stage, purpose, sample, seed)
 
     def author(self) -> Author:
-        if self.plays("author") != TEACHER:
-            raise ConfigError(
-                f"The role author is given to {self.plays('author')}, but no model can author tasks yet.",
-                way_out="Leave roles.author to the teacher.",
-            )
+        """The teacher as author. A model writes with a pen, stage by stage: see `pen`."""
         return TeacherAuthor(self.config.tasks)
+
+    def pen(self, purpose: str) -> Asker:
+        """The pen of the model that plays the author, for one piece of work."""
+        author = self.config.author
+        return Asker(
+            self.seat("author", purpose), temperature=author.temperature, max_tokens=author.max_tokens
+        )
+
+    def solver(self) -> Seat | None:
+        """The model that plays the agent, for the probes of authored tasks; None when it is the teacher."""
+        wanted = self.config.author.probes and self.plays("policy") != TEACHER
+        return self.seat("policy", "probe") if wanted else None
 
     def user(self, task: Task, world: World | None, trajectory: str, attempt: int) -> User:
         if self.plays("user") == TEACHER:

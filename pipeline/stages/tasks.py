@@ -11,6 +11,8 @@ from pipeline.config.trajectories import LimitsConfig
 from pipeline.judging.judge import judge
 from pipeline.records import Author, Policy, Task, World
 from pipeline.rollout.episode import Episode
+from pipeline.stages.authored_tasks import authored_tasks
+from pipeline.stages.authoring import authored
 from pipeline.stages.context import Context, Tally, call_rows
 from pipeline.stages.players import Players
 from pipeline.stages.worlds import admitted_worlds, read_worlds
@@ -44,10 +46,17 @@ async def tasks_unit(context: Context, number: int) -> None:
     surroundings = _surroundings(worlds)
     with context.folder.journal(STAGE, number) as journal:
         async with context.models(journal) as models:
-            author = _author(Players(context.config, models, STAGE), surroundings)
+            players = Players(context.config, models, STAGE)
+            author = _author(players, surroundings)
             for world_id in mine:
                 share = _share(context.config.tasks.count, len(everywhere), everywhere.index(world_id))
-                await _propose(context, author, worlds, world_id, share, tally, rows)
+                if authored(context):
+                    attempt = _attempt(worlds[world_id])
+                    rows.measures += await authored_tasks(
+                        context, players, worlds[world_id], share, attempt, tally, rows.add
+                    )
+                else:
+                    await _propose(context, author, worlds, world_id, share, tally, rows)
             rows.calls = call_rows(models.ledger.drain())
     context.folder.write_shard(STAGE, number, {**rows.tables(), **tally.tables()})
 
@@ -86,6 +95,7 @@ class Rows:
         self.agents: dict[str, Row] = {}
         self.personas: dict[str, Row] = {}
         self.calls: list[Row] = []
+        self.measures: list[Row] = []
 
     def add(self, task: Task, world: World, evidence: object) -> None:
         self.tasks.append(task_row(task, evidence=evidence, domain=world.domain.path))
@@ -98,6 +108,7 @@ class Rows:
             "agents": list(self.agents.values()),
             "personas": list(self.personas.values()),
             "model_calls": self.calls,
+            "measures": self.measures,
         }
 
 

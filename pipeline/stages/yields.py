@@ -10,8 +10,8 @@ from pipeline.records import canonical_json
 from pipeline.store import Row, failure_row
 
 
-def yield_rows(stage: str, model: str, steps: Sequence[Step]) -> list[Row]:
-    """Rows of `measures` named `yield`: one for each stage of authoring and model.
+def yield_rows(stage: str, model: str, steps: Sequence[Step], *, subject: str = "") -> list[Row]:
+    """Rows of `measures` named `yield`: one for each stage of authoring and model; `subject` tells rows of one unit apart.
 
     `value` is the share kept, `n` how many were begun; `detail` holds first (kept without a repair), repaired, partial,
     lost, asked (requests), repairs, tokens, cost, and caught (kinds of problems by count).
@@ -23,7 +23,7 @@ def yield_rows(stage: str, model: str, steps: Sequence[Step]) -> list[Row]:
         {
             "stage": stage,
             "name": "yield",
-            "part": f"{part} by {model}",
+            "part": f"{part} by {model}{f' for {subject}' if subject else ''}",
             "value": sum(one.kept for one in group) / len(group),
             "n": len(group),
             "detail": _detail(part, model, group),

@@ -261,6 +261,117 @@ class Shop:
             "called": {name: f"your {name.replace('_', ' ')}" for name in arguments},
         }
 
+    # ---- tasks ------------------------------------------------------------------------------------------
+
+    def cast(self) -> dict[str, Any]:
+        style = {"patience": 12, "upfront": 0.5}
+        return {
+            "agents": [f"the desk of the {self.thing} shed"],
+            "personas": [
+                {"name": "calm", "style": "calm and brief", **style},
+                {"name": "hasty", "style": "hasty", **style},
+            ],
+        }
+
+    def wish(self, kind: str, number: int) -> dict[str, Any]:
+        """The n-th wish of a kind; there are some dozens of each."""
+        p, t, d, m = self.person, self.thing, self.deed, self.mark
+        who, amount = number % 8, 20 + 5 * (number // 8 % 12)
+        find = {"tool": f"find_{p}", "arguments": {"phone": f"070 55 {10 + who}"}}
+        add = {"tool": "add_credit", "arguments": {f"{p}_id": f"P{who:02d}", "amount": amount}}
+        reasons = ["the weekend is coming", "a friend is visiting"]
+        if kind == "ask":
+            return {
+                "intent": "hear how much credit is left on my account",
+                "phrasings": ["know my credit", "hear what is left on my account"],
+                "reasons": reasons,
+                "calls": [find],
+            }
+        if kind == "refuse":
+            add = {"tool": "add_credit", "arguments": {f"{p}_id": f"P{who:02d}", "amount": 600 + amount}}
+            return {
+                "intent": f"put {600 + amount} on my account",
+                "phrasings": ["top up my account", "put money on my account"],
+                "reasons": reasons,
+                "calls": [find, add],
+            }
+        if number % 3 == 0:
+            return {
+                "intent": f"put {amount} on my account",
+                "phrasings": ["top up my account", "put money on my account"],
+                "reasons": reasons,
+                "calls": [find, add],
+            }
+        if number % 3 == 1:
+            one = who % 3
+            return {
+                "intent": f"bring back the {t} that I have out",
+                "phrasings": [f"bring my {t} back", f"end my {d}"],
+                "reasons": reasons,
+                "calls": [
+                    {"tool": f"find_{p}", "arguments": {"phone": f"070 55 {10 + one}"}},
+                    {"tool": f"list_{d}s", "arguments": {f"{p}_id": f"P{one:02d}"}},
+                    {"tool": f"end_{d}", "arguments": {f"{d}_id": f"D{one:02d}"}},
+                ],
+            }
+        which = number // 3 % 3
+        return {
+            "intent": f"take the {t} with {m} {which} from now on, for at most 6.5 a day",
+            "phrasings": [f"take a {t} out", f"have a {t} for some days"],
+            "reasons": reasons,
+            "calls": [
+                find,
+                {"tool": f"list_{t}s", "arguments": {"max_rate": 6.5}},
+                {"tool": f"start_{d}", "arguments": {f"{p}_id": f"P{who:02d}", f"{t}_id": f"T{which:02d}"}},
+            ],
+        }
+
+    def facts(self, listed: list[tuple[str, str, str]], hidden: int) -> dict[str, Any]:
+        return {
+            "facts": [
+                {
+                    "name": name,
+                    "label": label,
+                    "spoken": value,
+                    "said": ["it is {value}", "that would be {value}"],
+                    "hidden": number < hidden,
+                }
+                for number, (name, label, value) in enumerate(listed)
+            ]
+        }
+
+    def checks(self, changed: str) -> dict[str, Any]:
+        p, t, d, m = self.person, self.thing, self.deed, self.mark
+        if f'"{p}s"' in changed:
+            row = json.loads(next(line for line in changed.splitlines() if f'"{p}s"' in line))
+            return {
+                "checks": [
+                    {
+                        "name": "the credit has gone up",
+                        "sql": f"select credit = {row['after'][3]} from {p}s where {p}_id = '{row['key']}'",
+                    }
+                ]
+            }
+        if '"before": null' in changed:
+            row = json.loads(next(line for line in changed.splitlines() if f'"{t}s"' in line))
+            return {
+                "checks": [
+                    {
+                        "name": f"the {t} is out",
+                        "sql": f"select {t}_status = 'out' from {t}s where {m} = '{row['after'][1]}'",
+                    }
+                ]
+            }
+        row = json.loads(next(line for line in changed.splitlines() if f'"{d}s"' in line))
+        return {
+            "checks": [
+                {
+                    "name": f"the {d} has ended",
+                    "sql": f"select {d}_status = 'ended' from {d}s where {d}_id = '{row['key']}'",
+                }
+            ]
+        }
+
 
 STAGE_OF = {
     "branches": "branches", "entities": "world", "sql": "schema", "rows": "rows", "tools": "tools", "changes": "tool",
@@ -282,9 +393,13 @@ class ScriptedAuthor:
     errors: Mapping[int, Error] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
     erred: Counter[str] = field(default_factory=Counter)
+    placed: int = 0
+    wishes: Counter[tuple[int, str]] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, received: Received) -> Reply | dict[str, Any]:
+        if "response_format" not in received.body:
+            return completion("ok")
         stage, texts = stage_of(received), [str(one["content"]) for one in received.body["messages"]]
         shop = Shop(number_in("\n".join(texts)))
         again = len(texts) > 2
@@ -303,8 +418,33 @@ class ScriptedAuthor:
         content = said if isinstance(said, str) else json.dumps(said)
         return completion(content, tokens=(sum(map(len, texts)) // 4, len(content) // 4))
 
+    def branches(self, asked: str) -> dict[str, Any]:
+        """Children of a node. A leaf is `place N`, numbered through the whole tree."""
+        count = int(re.search(r"^Name (\d+) ", asked, re.M)[1])  # type: ignore[index]
+        made = []
+        for number in range(count):
+            if "key categories" in asked.partition("Name ")[2]:
+                name = CATEGORIES[number % len(CATEGORIES)]
+                about = f"Everything that people do around {name}."
+            elif "application domains" in asked.partition("Name ")[2]:
+                name = DOMAINS[(self.placed + number) % len(DOMAINS)] + f" of kind {self.placed + number}"
+                about = f"Where {name} are run by volunteers."
+            else:
+                shop = Shop(self.placed + number)
+                name, about = (
+                    f"place {shop.number} {shop.thing}",
+                    f"A shed lends each {shop.thing} to a {shop.person} there.",
+                )
+            made.append(
+                {"name": name, "description": about, "tags": ["lending", ("sports", "culture")[number % 2]]}
+            )
+        self.placed += count
+        return {"branches": made}
+
     def right(self, stage: str, shop: Shop, asked: str) -> dict[str, Any]:
         """A sound answer."""
+        if stage == "branches":
+            return self.branches(asked)
         if stage == "rows":
             return shop.rows(re.search(r"Fill the table (\w+) with", asked)[1])  # type: ignore[index]
         if stage == "tool":
@@ -313,7 +453,25 @@ class ScriptedAuthor:
             found = re.search(r"Arguments: (.*?)\. Columns of its result: (.*?)\.", asked)
             assert found is not None
             return shop.words("", [] if found[1] == "none" else found[1].split(", "), found[2].split(", "))
+        if stage == "wish":
+            kind = (
+                "ask"
+                if "learns something" in asked
+                else "refuse"
+                if "what the policy forbids" in asked
+                else "act"
+            )
+            self.wishes[shop.number, kind] += 1
+            return shop.wish(kind, self.wishes[shop.number, kind] - 1)
+        if stage == "facts":
+            part = asked.partition("has to learn from the person:")[2]
+            listed = [tuple(found) for found in re.findall(r"^([\w ]+): (.*), (.*)$", part, re.M)]
+            hidden = int(re.search(r"About (\d+) of them", asked)[1])  # type: ignore[index]
+            return shop.facts([(name, label, value.strip("'")) for name, label, value in listed], hidden)
+        if stage == "checks":
+            return shop.checks(asked.partition("changed in the data:")[2])
         plain = {
+            "cast": shop.cast,
             "world": shop.plan,
             "schema": shop.schema,
             "tools": shop.tools,
@@ -321,6 +479,10 @@ class ScriptedAuthor:
             "invariants": shop.invariants,
         }
         return plain[stage]()
+
+
+CATEGORIES = ("sports", "crafts", "music", "farming", "culture", "housing", "science", "travel")
+DOMAINS = ("clubs", "workshops", "schools", "harbors", "gardens", "theaters", "camps", "museums")
 
 
 def _at_tool(error: Error, stage: str, shop: Shop, asked: str) -> bool:

@@ -54,6 +54,8 @@ TAGS = (
 """What a place may be about; their coverage steers the next request."""
 LEVELS = ("key categories", "application domains of this category", "subdomains of this domain")
 _NEAR, _BARE = 5, 6
+_TWIN = 0.85
+"""Share of common words from which two places are one even under names without a common word."""
 
 
 @dataclass(frozen=True)
@@ -117,8 +119,11 @@ class Tree:
             if one.depth != depth:
                 continue
             own = one.domain.path.rpartition("/")[2]
-            same = stems(own) == stems(name) and bool(stems(name))
-            if same or overlap(words, stems(f"{own} {one.domain.description}")) >= threshold:
+            names, alike = (
+                overlap(stems(own), stems(name)),
+                overlap(words, stems(f"{own} {one.domain.description}")),
+            )
+            if names == 1 or (names > 0 and alike >= threshold) or alike >= _TWIN:
                 return one.domain.path
         return ""
 

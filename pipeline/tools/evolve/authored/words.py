@@ -64,12 +64,11 @@ def _entity(table: str, tables: Tables) -> dict[str, Any]:
     columns = [
         one.name for one in tables.columns[table] if not one.refers and one.name != tables.keys.get(table)
     ]
-    telling = [name for name in columns if _TELLING.search(name)] or columns
-    describe = [f"the {noun} with {name.replace('_', ' ')} {{{name}}}" for name in telling[:3]]
+    telling = sorted(columns, key=lambda name: _TELLING.search(name) is None)
+    describe = [f"the {noun} with {name.replace('_', ' ')} {{{name}}}" for name in telling[:4]]
     for count in (2, 3):
-        if len(telling) >= count:
-            parts = " and ".join(f"{name.replace('_', ' ')} {{{name}}}" for name in telling[:count])
-            describe.append(f"the {noun} with {parts}")
+        parts = " and ".join(f"{name.replace('_', ' ')} {{{name}}}" for name in telling[:count])
+        describe.append(f"the {noun} with {parts}")
     return {
         "noun": noun,
         "plural": table.replace("_", " "),
