@@ -51,9 +51,9 @@ class TasksConfig(Section):
     with and without a word, answers from the past, permission lost, a lasting outage, somebody else being first."""
     fault_tools: dict[str, float] = {}
     """Factors by tool name, for patterns like `find_*`: where faults happen more often, less often, or never (0)."""
-    change_rate: float = Field(default=0.12, ge=0, le=1)
+    change_rate: float = Field(default=0.25, ge=0, le=1)
     """Share of tasks in which the user changes their mind when asked for a yes, as far as the agent has to ask."""
-    device_rate: float = Field(default=0.15, ge=0, le=1)
+    device_rate: float = Field(default=0.3, ge=0, le=1)
     """Share of numbers and codes that the user looks up with a tool of their own when asked."""
     max_passing_mutations: float = Field(default=0.2, ge=0, le=1)
     """A task is rejected when more of its non-equivalent mutated references pass."""

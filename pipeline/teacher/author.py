@@ -22,6 +22,8 @@ from pipeline.worlds.sql import SqlWorld
 
 TRIES = 25
 """Attempts at one task before the author gives it up."""
+KEPT = 10
+"""Attempts with one kind of toolset before another is drawn: goals in two worlds rarely go together."""
 
 
 class TeacherAuthor:
@@ -49,8 +51,9 @@ class TeacherAuthor:
         return list(found.values())
 
     def _task(self, world: World, rng: random.Random) -> Task | None:
-        for _ in range(TRIES):
-            kind = self._toolset_kind(rng)
+        for number in range(TRIES):
+            if number % KEPT == 0:
+                kind = self._toolset_kind(rng)
             partners = self.surroundings.partners(world) if kind == "two" else []
             worlds = [world, rng.choice(partners)] if partners else [world]
             with _opened(worlds) as lives:

@@ -42,6 +42,11 @@ class Draft:
         self._chains = ChainBuilder(tool_graph(world), rng)
         self._people: list[frozenset[Person]] = []
 
+    @property
+    def personal(self) -> bool:
+        """Whether a goal is about somebody's own rows."""
+        return any(self._people)
+
     def add(self, kind: str) -> bool:
         """One more goal of a kind; False when none can be found."""
         if kind in ("unserved", "talk"):

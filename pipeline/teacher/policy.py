@@ -170,14 +170,17 @@ class TeacherPolicy:
             return
         about = self.world.words.tools[call.tool].arguments
         for _ in range(3):
-            deed = self._tell.deed(call.model_copy(update={"arguments": self._arguments(call)}))
+            asked = self._arguments(call)
+            deed = self._tell.deed(call.model_copy(update={"arguments": asked}))
             if consents:
                 terms = "; ".join(about[name].consent for name in consents)
                 text = self._say.say("consent", self._rng, confirm=deed, consent=terms)
             else:
                 text = self._say.say("confirm", self._rng, confirm=deed)
             yield self._turn(text)
-            if call.withdrawn or _AFFIRMED.search(self._hearing.last().casefold()):
+            if call.withdrawn:
+                return
+            if self._arguments(call) == asked and _AFFIRMED.search(self._hearing.last().casefold()):
                 return
 
     def _asks_first(self, call: ReferenceCall) -> bool:
@@ -273,7 +276,7 @@ class TeacherPolicy:
         last = self._results.get(group[0][0])
         reads = group[0][1].tool in self._reads
         if last is not None and last.code in _TRANSIENT:
-            rule = _LEADS.get(last.code, "retry")
+            rule = _LEADS.get(last.code, "retry" if reads else "retry_write")
         elif habit == "always":
             rule = "look" if reads else "act"
         elif reads and self._rng.random() < 0.35:

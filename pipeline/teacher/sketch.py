@@ -27,8 +27,10 @@ class Sketch:
 
 
 def join(lives: Lives, drafts: Sequence[Draft]) -> Sketch | None:
-    """The drafts one after the other; None when they cannot be one person's: a thing that is called the same in both
-    has two values."""
+    """The drafts one after the other; None when they cannot be one person's: two of them are about somebody's own rows
+    (the worlds know different people), or a thing that is called the same in both has two values."""
+    if sum(draft.personal for draft in drafts) > 1:
+        return None
     sketch = Sketch(lives, [], [], {}, {})
     for number, draft in enumerate(drafts):
         names = _fact_names(sketch, draft, number)
@@ -59,10 +61,6 @@ def _fact_names(sketch: Sketch, draft: Draft, number: int) -> dict[str, str] | N
     for name, fact in draft.plan.facts.items():
         alike = [other for other in sketch.facts.values() if other.label == fact.label]
         if any(other.value != fact.value for other in alike if not isinstance(fact.value, dict)):
-            return None
-        if "name" in fact.label and any(
-            "name" in other.label and other.value != fact.value for other in sketch.facts.values()
-        ):
             return None
         names[name] = name if not number else f"{name} ({draft.world.name})"
         same = [other for other in alike if other.value == fact.value]

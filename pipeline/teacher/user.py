@@ -51,7 +51,8 @@ class TeacherUser:
         }
         grammar = speech("user")
         if goal and not goal.reasons and move.act in ("open", "next", "nudge"):
-            return self._styled(self._without_reason(move.act, values, style, rng), move, rng)
+            plain = self._without_reason(move.act, values, style, asks(phrase), rng)
+            return self._styled(plain, move, rng)
         if move.act == "open":
             return self._styled(grammar.of("open", style, rng, **values), move, rng)
         if move.lookups and move.act == "answer":
@@ -74,7 +75,9 @@ class TeacherUser:
         return any(self.world.places[tool].part for tool in tools)
 
     @staticmethod
-    def _without_reason(act: str, values: dict[str, str], style: str, rng: random.Random) -> str:
+    def _without_reason(
+        act: str, values: dict[str, str], style: str, question: bool, rng: random.Random
+    ) -> str:
         """Questions and odd wishes come without a stated reason."""
         grammar, phrase = speech("user"), values["vp"]
         lead = {"next": "next_lead", "nudge": "confused"}.get(
@@ -82,7 +85,7 @@ class TeacherUser:
         )
         greeting = grammar.say(lead, rng)
         aside = values["aside"] if style in ("chatty", "anxious") and rng.random() < 0.5 else ""
-        if asks(phrase):
+        if question:
             wish = phrase if greeting.endswith((",", ":")) and not aside else capital(phrase)
             return tidy(f"{greeting} {aside} {wish}? {values['facts']}")
         wish = grammar.say(
