@@ -26,6 +26,13 @@ def test_links_lead_to_pages_that_exist(page: Path) -> None:
         assert (page.parent / target).exists(), f"{page.name} refers to {target}"
 
 
+def test_the_front_page_leads_to_every_page() -> None:
+    readme = DOCS.parent / "README.md"
+    linked = re.findall(r"\]\(([^)#:]+)\)", readme.read_text(encoding="utf-8"))
+    assert {page.name for page in DOCS.iterdir()} <= {Path(target).name for target in linked}
+    assert [target for target in linked if not (readme.parent / target).exists()] == []
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_the_tour_can_be_followed_by_copy_and_paste(tmp_path: Path) -> None:
