@@ -7,15 +7,17 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from pipeline.records import Checker, FidelityReport, Finding
-from pipeline.rephrase.fidelity import embeddings, roles
+from pipeline.rephrase.fidelity import embeddings, parsing
 from pipeline.rephrase.fidelity.alignment import align
 from pipeline.rephrase.fidelity.analysis import Analysis, analyze, language_guess
 from pipeline.rephrase.fidelity.content import compare_content, compare_lists
+from pipeline.rephrase.fidelity.denials import compare_denials
 from pipeline.rephrase.fidelity.figures import compare_figures
 from pipeline.rephrase.fidelity.formulas import compare_answers, compare_code, compare_formulas, formulas
 from pipeline.rephrase.fidelity.names import compare_names
 from pipeline.rephrase.fidelity.places import compare_places
 from pipeline.rephrase.fidelity.polarity import compare_negation
+from pipeline.rephrase.fidelity.roles import compare_roles
 from pipeline.rephrase.fidelity.wording import compare_wording, converse
 from pipeline.rephrase.styles import STYLES
 
@@ -62,10 +64,9 @@ def check(
         called = compare_names(ours, theirs)
         facts, kept = facts + called.facts, kept + called.kept
         findings += called.findings + _of_words(ours, theirs)
-        if "parsing" in layers and roles.available() and ours.language == "en":
+        if "parsing" in layers and parsing.available(ours.language) and parsing.available(theirs.language):
             ran = "rules+parsing"
-            if not any(finding.kind == "swap" for finding in findings):
-                findings += roles.compare_roles(ours, theirs)
+            findings += _of_parses(ours, theirs, {item.kind for item in findings if item.severity == "fail"})
         if "embeddings" in layers and embeddings.available():
             ran += "+embeddings"
             findings = embeddings.soften(findings, ours, theirs)
@@ -81,6 +82,12 @@ def _of_words(source: Analysis, rewrite: Analysis) -> list[Finding]:
         *compare_places(source, rewrite, groups, converse=converse(source, rewrite, groups)),
         *compare_content(source, rewrite)[0],
     ]
+
+
+def _of_parses(source: Analysis, rewrite: Analysis, known: set[str]) -> list[Finding]:
+    """What the parsing layer adds for the kinds of which nothing is known yet."""
+    found = [] if "swap" in known else compare_roles(source, rewrite)
+    return found if "negation" in known else found + compare_denials(source, rewrite)
 
 
 def _report(findings: Iterable[Finding], coverage: float, style: str, ran: str) -> FidelityReport:

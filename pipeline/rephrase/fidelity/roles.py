@@ -1,4 +1,4 @@
-"""Who does what to whom: the parsing layer, for English, with spaCy's small model (extra `rephrase`).
+"""Who does what to whom, by the parsing layer.
 
 Each noun gets the roles it plays (`sell:agent`, `sell:to`, `large:than`), the same for active and passive voice. Two
 things have changed roles when each plays a part that only the other played in the source.
@@ -14,7 +14,7 @@ from typing import Any
 
 from pipeline.records import Finding, Span
 from pipeline.rephrase.fidelity.analysis import Analysis
-from pipeline.rephrase.fidelity.lemmas import parser
+from pipeline.rephrase.fidelity.parsing import parses
 
 Roles = dict[str, frozenset[str]]
 """Roles by content stem."""
@@ -28,14 +28,8 @@ _PLAIN = frozenset(("be", "have", "do", "make", "take", "get"))
 """Verbs that say too little alone: their roles count only together with what stands beside them."""
 
 
-def available() -> bool:
-    return parser() is not None
-
-
 def compare_roles(source: Analysis, rewrite: Analysis) -> list[Finding]:
-    """At most one finding: two things that have exchanged their roles. Nothing for texts that are not English."""
-    if source.language != "en" or rewrite.language != "en" or not available():
-        return []
+    """At most one finding: two things that have exchanged their roles. Both texts must be `available` to the parser."""
     ours, theirs = _read(source), _read(rewrite)
     shared = sorted(ours.keys() & theirs.keys())
     moved = {
@@ -80,14 +74,9 @@ class _Subject:
 
 @lru_cache(maxsize=64)
 def _read(analysis: Analysis) -> Roles:
-    nlp = parser()
-    assert nlp is not None
-    stems = {token.start: token.stem or (token.text if token.kind == "num" else "") for token in analysis.tokens}
     found: defaultdict[str, set[str]] = defaultdict(set)
     subjects: list[_Subject] = []
-    for sentence in analysis.sentences:
-        parsed = nlp(_plain(analysis, sentence.start, sentence.end))
-        names = {word.i: stems.get(sentence.start + word.idx, "") for word in parsed}
+    for _, parsed, names in parses(analysis):
         frames: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
         for word in parsed:
             name = names[word.i]
@@ -116,16 +105,6 @@ def _meant(pronoun: Any, subjects: list[_Subject]) -> str:
         if subject.plural == plural and subject.head != verb:
             return subject.name
     return ""
-
-
-def _plain(analysis: Analysis, start: int, end: int) -> str:
-    """The sentence with its formulas as one letter each, at equal length, so that offsets hold."""
-    text = analysis.text[start:end]
-    for formula in analysis.formulas:
-        if start <= formula.start < end:
-            low, high = formula.start - start, min(formula.end, end) - start
-            text = text[:low] + "X" + " " * (high - low - 1) + text[high:]
-    return text.replace("\n", " ").replace("*", " ")
 
 
 def _antecedent(word: Any, names: dict[int, str]) -> str:
