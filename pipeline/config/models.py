@@ -36,7 +36,10 @@ class Price(Section):
 
 
 class Limits(Section):
-    """How many calls one (endpoint, model) may have in flight, and how many a minute."""
+    """How many calls one (endpoint, model) may have in flight, and how many a minute.
+
+    They hold for all workers and runs of this machine together that share `cache.dir`: whoever is at work has an equal part.
+    """
 
     concurrency: int | None = Field(default=None, ge=1)
     """A fixed number of calls in flight; not given: found by itself, from `start` up to `most`."""

@@ -4,7 +4,6 @@ from pipeline.models.cache import AnswerCache, CacheStats, Journal
 from pipeline.models.door import Models
 from pipeline.models.ledger import Budget, Ledger, ModelCall, Totals
 from pipeline.models.prompts import Prompt, Prompts, shipped
-from pipeline.models.target import SharedLimit
 
 __all__ = [
     "AnswerCache",
@@ -16,7 +15,6 @@ __all__ = [
     "Models",
     "Prompt",
     "Prompts",
-    "SharedLimit",
     "Totals",
     "shipped",
 ]

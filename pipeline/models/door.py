@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any, Self
 from pipeline.config.models import ModelsConfig, Resolved
 from pipeline.models import toolcalls, wire
 from pipeline.models.cache import AnswerCache, Journal, request_key
+from pipeline.models.crew import Crew
 from pipeline.models.lane import Lane
 from pipeline.models.ledger import Budget, Ledger, ModelCall, found_row, paid_row
 from pipeline.models.prompts import shipped, with_prompt
 from pipeline.models.retries import CallError, Trouble
 from pipeline.models.structured import Unreadable, read_answer
-from pipeline.models.target import Got, SharedLimit, Target
+from pipeline.models.target import Got, Target
 from pipeline.models.wire import Completion
-from pipeline.records import ChatAnswer, ChatRequest, Json, Message, Outcome, Usage
+from pipeline.records import ChatAnswer, ChatRequest, Json, Message, Outcome, Usage, content_id
 
 if TYPE_CHECKING:
     from pipeline.models.client import Client
@@ -30,7 +31,7 @@ class Models:
     """All models of a configuration, for one event loop. An async context manager.
 
     `journal` keeps every answer of this run; the cache in `cache_dir` (default: as configured) keeps the good ones for
-    all runs. `on_row` is told of each row of the ledger as it is written.
+    all runs. Workers that name the same `limits_dir` divide the limits of each endpoint. `on_row` is told of each row of the ledger as it is written.
     """
 
     def __init__(
@@ -40,13 +41,13 @@ class Models:
         journal: Journal | None = None,
         cache_dir: Path | None = None,
         budget: Budget | None = None,
-        shared: SharedLimit | None = None,
+        limits_dir: Path | None = None,
         on_row: Callable[[ModelCall], None] | None = None,
     ) -> None:
         self.config = config
         self.ledger = Ledger(budget, on_row)
         self._journal = journal
-        self._shared = shared
+        self._limits_dir = limits_dir
         self._cache_dir = cache_dir or Path(config.cache.dir)
         self._cache: AnswerCache | None = None
         self._clients: dict[str, Client] = {}
@@ -177,9 +178,7 @@ class Models:
             raise RuntimeError("Models belongs to one event loop: use it inside `async with Models(...)`")
         if name not in self._targets:
             resolved = self.config.resolve(name)
-            self._targets[name] = Target(
-                resolved, self._client(resolved), self._lane(resolved), self.ledger, self._shared
-            )
+            self._targets[name] = Target(resolved, self._client(resolved), self._lane(resolved), self.ledger)
         return self._targets[name]
 
     def _client(self, resolved: Resolved) -> Client:
@@ -198,7 +197,8 @@ class Models:
     def _lane(self, resolved: Resolved) -> Lane:
         place = (resolved.endpoint.model_dump_json(), resolved.wire_name)
         if place not in self._lanes:
-            self._lanes[place] = Lane(resolved)
+            folder = self._limits_dir and self._limits_dir / content_id("lane", place)
+            self._lanes[place] = Lane(resolved, crew=Crew(folder) if folder else None)
         return self._lanes[place]
 
     @property

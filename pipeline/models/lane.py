@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 
 from pipeline.config.models import Resolved
+from pipeline.models.crew import Crew
 from pipeline.models.limits import AdaptiveLimit, Pace
 from pipeline.models.retries import CallError, Trouble, delay
 from pipeline.records import EndpointDown
@@ -21,6 +22,8 @@ endpoint and not at a request."""
 
 _ALL_REFUSED = 20
 """So many requests refused as malformed before the first answer stop the run."""
+_ASK_SECONDS = 0.5
+"""How often a worker without a part of the limit looks whether it has one."""
 _MEMORY = 0.1
 """Weight of the newest call in the moving share of rejected calls. Where most are rejected, a Retry-After is for all of
 them; else for the one request that was told so."""
@@ -29,10 +32,13 @@ them; else for the one request that was told so."""
 class Lane:
     """Lets calls in as the limit allows. All methods belong to one event loop."""
 
-    def __init__(self, target: Resolved, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, target: Resolved, clock: Callable[[], float] = time.monotonic, crew: Crew | None = None
+    ) -> None:
         self.name = f"{target.wire_name} at {target.endpoint.base_url}"
         self._patience = target.endpoint.patience
         self._clock = clock
+        self._crew = crew
         self.adaptive = AdaptiveLimit(target.limits)
         self._requests = Pace(target.limits.rpm) if target.limits.rpm else None
         self._tokens = Pace(target.limits.tpm) if target.limits.tpm else None
@@ -53,7 +59,9 @@ class Lane:
     @property
     def limit(self) -> int:
         """Calls that may be in flight now: one only while the endpoint is under suspicion."""
-        return 1 if self.suspected else self.adaptive.limit
+        if self._crew is None:
+            return 1 if self.suspected else self.adaptive.limit
+        return min(self._crew.part(self.adaptive.most), 1 if self.suspected else self.adaptive.limit)
 
     @property
     def suspected(self) -> bool:
@@ -179,10 +187,12 @@ class Lane:
         self._queue.clear()
 
     def _pace(self, tokens: int) -> float:
-        now = self._clock()
+        if self._requests is None and self._tokens is None:
+            return 0.0
+        now, share = self._clock(), self._crew.share if self._crew else 1.0
         return max(
-            self._requests.reserve(1, now) if self._requests else 0.0,
-            self._tokens.reserve(tokens, now) if self._tokens else 0.0,
+            self._requests.reserve(1, now, share) if self._requests else 0.0,
+            self._tokens.reserve(tokens, now, share) if self._tokens else 0.0,
         )
 
     def _pause(self, seconds: float) -> None:
@@ -200,12 +210,17 @@ class Lane:
             if not slot.done():
                 self.in_flight += 1
                 slot.set_result(None)
+        if self._queue and not self.in_flight and self._timer is None:
+            # Nothing of ours will end, and so ask again: another worker has all there is
+            self._timer = asyncio.get_running_loop().call_later(_ASK_SECONDS, self._resume)
 
     def _resume(self) -> None:
         self._timer = None
         self._admit()
 
     def close(self) -> None:
-        """Forget the timer."""
+        """Forget the timer, and leave the limit to others."""
         if self._timer is not None:
             self._timer.cancel()
+        if self._crew is not None:
+            self._crew.leave()

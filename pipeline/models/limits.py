@@ -190,10 +190,14 @@ class Pace:
         self._left = self._burst
         self._at: float | None = None
 
-    def reserve(self, amount: float, now: float) -> float:
-        """Take `amount`; the seconds to wait before using it. A negative amount gives back."""
+    def reserve(self, amount: float, now: float, share: float = 1.0) -> float:
+        """Take `amount`; the seconds to wait before using it. A negative amount gives back.
+
+        `share`: the part of the rate that is this worker's.
+        """
+        rate = self._rate * share
         if self._at is not None:
-            self._left = min(self._burst, self._left + (now - self._at) * self._rate)
+            self._left = min(max(1.0, self._burst * share), self._left + (now - self._at) * rate)
         self._at = now
         self._left -= amount
-        return max(0.0, -self._left / self._rate)
+        return max(0.0, -self._left / rate)

@@ -8,9 +8,8 @@ import json
 import logging
 import time
 from collections import Counter
-from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from pipeline.config.models import Resolved
 from pipeline.models import wire
@@ -31,14 +30,6 @@ _PROBE = {"messages": [{"role": "user", "content": "ping"}], "max_tokens": 1}
 _NUMBERS = itertools.count()
 
 
-class SharedLimit(Protocol):
-    """A limit that several workers share, injected by whoever schedules them."""
-
-    def slot(self, name: str) -> AbstractAsyncContextManager[None]:
-        """Held while a call to the model `name` is in flight."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Got:
     """An answer from the wire, the journal or the cache, or the reason why there is none."""
@@ -53,14 +44,11 @@ class Got:
 class Target:
     """A model as configured, its client and its lane."""
 
-    def __init__(
-        self, resolved: Resolved, client: Client, lane: Lane, ledger: Ledger, shared: SharedLimit | None
-    ) -> None:
+    def __init__(self, resolved: Resolved, client: Client, lane: Lane, ledger: Ledger) -> None:
         self.resolved = resolved
         self.lane = lane
         self._client = client
         self._ledger = ledger
-        self._shared = shared
         self.troubles: Counter[Trouble] = Counter()
         """How often each trouble was met, tries that were repeated included."""
         self._said: set[Trouble] = set()
@@ -107,9 +95,8 @@ class Target:
         self._ledger.totals.in_flight += 1
         try:
             self._ledger.check()
-            async with self._shared.slot(request.model) if self._shared else nullcontext():
-                body = wire.body(_explained(request, structured), self.resolved, structured)
-                heard = await self._client.send(body)
+            body = wire.body(_explained(request, structured), self.resolved, structured)
+            heard = await self._client.send(body)
             used = heard.completion.tokens_in + heard.completion.tokens_out
             lane.succeeded(started, pause=heard.pause, tokens=(used or estimate) - estimate)
             return heard

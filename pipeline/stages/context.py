@@ -80,7 +80,9 @@ class Context:
             if self.asks_models
             else self.config.model_copy(update={"cache": CacheConfig(enabled=False)})
         )
-        async with Models(config, journal=journal, budget=budget) as models:
+        async with Models(
+            config, journal=journal, budget=budget, limits_dir=Path(config.cache.dir) / "limits"
+        ) as models:
             models.restore(journal.paid())
             yield models
 

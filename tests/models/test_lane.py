@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -38,29 +36,34 @@ async def test_more_than_a_hundred_calls_can_be_in_flight(serve: Serve, cache_di
     assert endpoint.peak > 150
 
 
-async def test_a_limit_can_be_shared_between_workers(serve: Serve, cache_dir: Path) -> None:
-    class Shared:
-        def __init__(self) -> None:
-            self.gate = asyncio.Semaphore(3)
-            self.names: set[str] = set()
+async def test_workers_divide_the_limits_of_an_endpoint(serve: Serve, cache_dir: Path) -> None:
+    endpoint = serve(lambda received: text("hi", latency=0.02))
+    config, folder = config_for(endpoint, limits=Limits(concurrency=5)), cache_dir / "limits"
+    async with Models(config, cache_dir=cache_dir, limits_dir=folder) as one:
+        async with Models(config, cache_dir=cache_dir, limits_dir=folder) as two:
+            await asyncio.gather(one.chat(ask("a")), two.chat(ask("b")))
+            assert sorted((one.limits["m"], two.limits["m"])) == [2, 3]
+            await asyncio.gather(
+                *(models.chat(ask(n + 100 * k)) for n in range(20) for k, models in enumerate((one, two)))
+            )
+            assert endpoint.peak == 5
+        assert one.limits == {"m": 5}
 
-        @asynccontextmanager
-        async def slot(self, name: str) -> AsyncIterator[None]:
-            self.names.add(name)
-            async with self.gate:
-                yield
 
-    endpoint, shared = serve(lambda received: text("hi", latency=0.02)), Shared()
-    config = config_for(endpoint)
-    async with (
-        Models(config, cache_dir=cache_dir, shared=shared) as one,
-        Models(config, cache_dir=cache_dir, shared=shared) as two,
-    ):
-        await asyncio.gather(
-            *(models.chat(ask(n + 100 * k)) for n in range(20) for k, models in enumerate((one, two)))
-        )
-    assert endpoint.peak <= 3
-    assert shared.names == {"m"}
+async def test_a_worker_without_a_part_waits_until_there_is_one(serve: Serve, cache_dir: Path) -> None:
+    endpoint = serve(lambda received: text("hi", latency=0.02))
+    config, folder = config_for(endpoint, limits=Limits(concurrency=1)), cache_dir / "limits"
+    async with Models(config, cache_dir=cache_dir, limits_dir=folder) as one:
+        await one.chat(ask("first"))
+        async with Models(config, cache_dir=cache_dir, limits_dir=folder) as two:
+            asked = [asyncio.ensure_future(models.chat(ask(k))) for k, models in enumerate((one, two))]
+            done, waiting = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+            assert len(done) == len(waiting) == 1
+            through = one if one.limits["m"] == 1 else two
+            await through.__aexit__(None, None, None)
+            answers = await asyncio.gather(*asked)
+    assert [answer.outcome for answer in answers] == [Outcome.OK] * 2
+    assert endpoint.peak == 1
 
 
 async def test_when_most_are_told_to_wait_all_wait(serve: Serve, cache_dir: Path) -> None:
