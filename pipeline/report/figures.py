@@ -49,6 +49,7 @@ def figures(data: Path, run: str) -> dict[str, Any]:
         "funnel": general["funnel"],
         "model_calls": general["model_calls"],
         "state_persistence": general["state_persistence"],
+        "environment": general["environment"],
         "totals": _totals(ask),
         "pass_by": {name: _rates(ask, sql) for name, sql in _DIMENSIONS.items()},
         "failures": ask(
@@ -74,7 +75,7 @@ def figures(data: Path, run: str) -> dict[str, Any]:
         "spreads": [_spread(ask, title, column) for title, column in _SPREADS.values()],
         "calibration": _calibration(RunFolder.open(data, run)),
         "measures": ask(
-            "select stage, name, part, value, n from measures t where {run} and stage <> 'calibration'"
+            "select stage, name, part, value, n from measures t where {run} and stage not in ('calibration', 'environment')"
             " and name <> 'task_pass_rate' order by all limit 200"
         ),
         "code": ask("select status, count(*) as n from code_reports t where {run} group by all order by all"),

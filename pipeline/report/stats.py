@@ -8,6 +8,7 @@ from typing import Any
 from pipeline.records import RunError
 from pipeline.report.axes import lines as axis_lines
 from pipeline.report.axes import spread
+from pipeline.report.environment import environment, environment_lines
 from pipeline.store import Catalog, names
 
 
@@ -47,6 +48,7 @@ def collect(data: Path, run: str | None) -> dict[str, Any]:
             "used": one("select count(distinct name) as n from calls {where}")["n"],
         },
         "state_persistence": _persistence(rows),
+        "environment": environment(rows),
         "planted_flaws": one(
             "select count(*) filter (flawed) as attempts, count(*) filter (flawed and passed) as missed, "
             "count(*) filter (not flawed and not passed) as failed_without_flaw from "
@@ -92,6 +94,7 @@ def text(figures: dict[str, Any]) -> str:
     )
     share = "not measured" if kept["share"] is None else f"{kept['share']:.4f} of {kept['pairs']}"
     lines.append(f"state persistence {share}")
+    lines.extend(environment_lines(figures["environment"]))
     flaws = figures["planted_flaws"]
     lines.append(
         f"planted flaws    {flaws['attempts']}, missed {flaws['missed']}; failed without one {flaws['failed_without_flaw']}"

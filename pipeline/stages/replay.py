@@ -11,13 +11,14 @@ from pipeline.rollout.episode import render_result
 from pipeline.sandbox import Pool
 from pipeline.stages.context import Context
 from pipeline.stages.hosts import host_parts, open_host
-from pipeline.store import Catalog, trajectory_of
+from pipeline.store import Catalog, snapshot_of, trajectory_of
 from pipeline.worlds import mixed
 from pipeline.worlds.cassette import CassetteHost, Recorded
 from pipeline.worlds.container import ContainerHost
 from pipeline.worlds.faults import FaultyHost
 from pipeline.worlds.host import ToolHost
 from pipeline.worlds.mixed import task_world, world_ids
+from pipeline.worlds.simulated import RecordedSimulator, SimulatedHost
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,17 @@ async def replay_trajectory(data: Path, id: str, *, live: bool = False) -> Repla
         raise RunError(f"A world of {id} is not in run {row['run']}.")
     if not worlds:
         raise RunError(f"{id} has neither a world nor a recording to replay it with.")
-    return await replay(trajectory, task, task_world(task, worlds), limit)
+    world = task_world(task, worlds)
+    if task.host == "simulated":
+        rows = catalog.query(
+            f"select * from snapshots where run = '{run}' and world_id = '{world.id}'"
+        ).dicts()
+        snapshots = {one.ref: one for one in map(snapshot_of, rows)}
+        played = SimulatedHost(
+            world, RecordedSimulator(world, trajectory, snapshots), task.initial, repairs=0
+        )
+        return await replay_on(played, trajectory, task, limit)
+    return await replay(trajectory, task, world, limit)
 
 
 async def replay_code(trajectory: Trajectory, task: Task, record: str, limits: SandboxSection) -> Replayed:

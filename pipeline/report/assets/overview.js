@@ -8,7 +8,7 @@ function overview(facts) {
     h("div", { class: "columns" },
       h("div", {}, [passCard(facts), whyCard(facts), endingCard(facts), codeCard(facts)]),
       h("div", {}, [checksCard(facts), keptCard(facts), calibrationCard(facts), modelCard(facts)])),
-    spreadCard(facts), toolCard(facts), rewriteCard(facts), measureCard(facts)));
+    spreadCard(facts), toolCard(facts), environmentCard(facts), rewriteCard(facts), measureCard(facts)));
 }
 
 function card(title, about, ...content) {
@@ -167,6 +167,27 @@ function endingCard({ endings }) {
 function codeCard({ code }) {
   if (!code.length) return null;
   return card("Code, graded by its tests", null, table([["status", (row) => words(row.status), ""], ["", (row) => number(row.n), "n"]], code));
+}
+
+function environmentCard({ environment: { fidelity, replay } }) {
+  if (!fidelity.length && !replay.length) return null;
+  const share = (row) => (row === null || row === undefined ? "·" : percent(row));
+  const common = [
+    ["", (row) => rate(row.share, row.ci95), "chart"],
+    ["alike", (row) => percent(row.share), "n"],
+    ["95 %", (row) => `${percent(row.ci95[0])} to ${percent(row.ci95[1])}`, "n nowrap"],
+    ["calls", (row) => number(row.n), "n"],
+    ["outcome", (row) => share(row.outcome), "n"], ["values", (row) => share(row.same_values), "n"],
+  ];
+  return card("Played tools against the truth", "Calls that a simulator answers as the executed tool does, and recorded calls that a real server answers alike now.",
+    fidelity.length > 0 && [h("h3", {}, "Environment fidelity"), table([
+      ["simulator", (row) => row.simulator, ""], ["changed rows", (row) => row.bucket, "n"], ...common,
+      ["schema", (row) => share(row.fits), "n"], ["state", (row) => share(row.state), "n"],
+    ], fidelity)],
+    replay.length > 0 && [h("h3", {}, "Real replay rate"), table([
+      ["recorded", (row) => row.source, ""], ["server", (row) => row.server, ""], ["tool", (row) => row.tool, ""], ...common,
+      ["differs in", (row) => row.differs ?? "·", ""],
+    ], replay)]);
 }
 
 function rewriteCard({ rewrites, findings }) {

@@ -2,6 +2,7 @@
 
 from pipeline.worlds.simulated.host import Defect, Memory, SimulatedHost
 from pipeline.worlds.simulated.programs import ErringSimulator, ProgramSimulator, hidden
+from pipeline.worlds.simulated.recorded import RecordedSimulator
 from pipeline.worlds.simulated.slices import SliceLimits, slice_of
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "ErringSimulator",
     "Memory",
     "ProgramSimulator",
+    "RecordedSimulator",
     "SimulatedHost",
     "SliceLimits",
     "hidden",
