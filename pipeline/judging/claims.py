@@ -12,10 +12,12 @@ _DECLINES = re.compile(
     r"\b(?:can't|cannot|can not|unable|not able|not possible|isn't possible|impossible|won't be|not allowed|sorry|afraid|"
     r"unfortunately|couldn't|could not|no way|isn't something|aren't something|not something|did not work|didn't work|"
     r"did not go through|didn't go through|refused|no access|have to leave|beyond|isn't within|aren't in my hands|"
+    r"leider|lamentablemente|lo siento|malheureusement|désolé|nicht möglich|no es posible|pas possible|"
     r"not permitted|declined|rejected|regret|nobody from here|must not|may not|only deal with|only help with)\b"
 )
 _NEGATIVE = re.compile(
     r"\b(?:no|not|nor|neither|nothing|none|never|nobody|don't|doesn't|didn't|isn't|aren't|wasn't|weren't|won't|"
+    r"nicht|nichts|kein|keine|nada|ne|pas|rien|aucun|"
     r"hasn't|haven't|yet|only|outside|instead|yourself|handled by|go through|something for|there's no)\b"
 )
 _OWN_CLAIM = re.compile(
@@ -25,7 +27,10 @@ _OWN_CLAIM = re.compile(
 )
 _OTHER_CLAIM = re.compile(r"\b(?:has|have) (?:now |just )?been\b|\b(?:is|are) now\b")
 _CLAUSE = re.compile(r"[,;:]\s|\s[-\u2014]\s|\sbut\s")
-_OFFER = re.compile(r"\b(?:anything|something|what|any other|help with) ?(?:else|more|other)?\b[^.!?]*\?\s*$")
+_OFFER = re.compile(
+    r"\b(?:(?:anything|something|what) (?:else|more|other)|any other|help with|(?:anything|something) (?:i|we|you))\b"
+    r"[^.!?]*\?\s*$"
+)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 

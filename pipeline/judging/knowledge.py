@@ -10,6 +10,8 @@ from functools import lru_cache
 from pipeline.judging.claims import asks
 from pipeline.judging.rows import (
     about,
+    amounts,
+    beside_word,
     contradicts,
     digits_of,
     meant_rows,
@@ -20,7 +22,16 @@ from pipeline.judging.rows import (
     totals,
 )
 from pipeline.judging.standing import Standing
-from pipeline.judging.statements import Result, Row, Stated, result_of, stated, words_of
+from pipeline.judging.statements import (
+    Result,
+    Row,
+    Stated,
+    counted,
+    full_dates,
+    result_of,
+    stated,
+    words_of,
+)
 from pipeline.records import Event, Failure
 from pipeline.tasks.values import folded
 
@@ -36,6 +47,7 @@ _TODAY = re.compile(r"\b(?:today|now|currently|as of|since)\b")
 _PASSING = frozenset({Failure.TIMEOUT, Failure.UNAVAILABLE, Failure.RATE_LIMITED})
 _TELLING = 100
 """Smaller numbers are too common to be taken for the one the user named."""
+_PROPOSES = re.compile(r"\b(?:i would|i'd|i'm ready|i am ready|should i|shall i|want me to|may i)\b")
 _MORE = re.compile(r"(?<![\d.,])(\d+) (?:more|others?)\b(?! (?:per|a|than)\b)")
 
 
@@ -51,6 +63,8 @@ class _Answer:
     result: Result
     final: bool
     """A result or a refusal, not a passing failure."""
+    changed: bool
+    """Whether the call changed the state."""
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -72,6 +86,7 @@ class Known:
     texts: list[str] = field(default_factory=list)
     heard: list[str] = field(default_factory=list)
     """The user's words."""
+    results: list[str] = field(default_factory=list)
     heard_values: set[Stated] = field(default_factory=set)
     used: set[Stated] = field(default_factory=set)
     """Values of the arguments since the user spoke."""
@@ -93,7 +108,10 @@ class Known:
         elif event.role == "tool":
             result = result_of(event.content)
             self.read |= result.values
-            self.answers.append(_Answer(result, event.error_code not in _PASSING))
+            self.results.append(event.content)
+            self.answers.append(
+                _Answer(result, event.error_code not in _PASSING, event.before != event.after)
+            )
 
     def strange(self, part: str, whole: str) -> frozenset[Stated]:
         """The values of a statement that are not known; empty when all are."""
@@ -106,7 +124,7 @@ class Known:
                 else frozenset({("number", float(more[1]))})
             )
         meant = self._meant(everything, part)
-        doubtful = self._out_of_place(everything, part, whole, meant)
+        doubtful = self._out_of_place(everything, part, whole, meant) or self._of_another_year(part)
         if doubtful:
             return doubtful
         values = everything - self.told
@@ -128,11 +146,11 @@ class Known:
         if kind != "number" or not isinstance(amount, float):
             return False
         lists = [answer for answer in self.answers if len(answer.rows) > 1]
-        if any(len(answer.rows) == amount for answer in self.answers if answer.rows):
+        if any(len(answer.rows) == amount for answer in self.answers if answer.result.listed):
             return True
         if any(abs(total - amount) < 0.005 for answer in lists for total in totals(answer.rows)):
             return True
-        return self._computed(amount, part) or self._in_digits(amount) or self._in_words(amount)
+        return self._computed(amount, part) or self._in_digits(amount) or self._in_words(value, part)
 
     def _left_over(self, amount: float, whole: str) -> bool:
         """`and 3 more` after some rows of a list; also what was said to be more of something."""
@@ -167,9 +185,26 @@ class Known:
             and any(digits in digits_of(text) for text in self.texts)
         )
 
-    def _in_words(self, amount: float) -> bool:
-        words = {word for word, number in _WORDED.items() if number == amount}
-        return bool(words) and any(not words.isdisjoint(folded(text).split()) for text in self.texts)
+    def _in_words(self, value: Stated, part: str) -> bool:
+        """Whether a number was said as a word by the user or in a result, or in the instructions about the same."""
+        words = {word for word, number in _WORDED.items() if number == value[1]}
+        if not words:
+            return False
+        if any(not words.isdisjoint(folded(text).split()) for text in self.heard + self.results):
+            return True
+        beside = near(part, value, 3)
+        return any(
+            not beside.isdisjoint(beside_word(text, frozenset(words), 4)) for text in self.standing.texts
+        )
+
+    def _of_another_year(self, part: str) -> frozenset[Stated]:
+        """Dates with a year, where only the same day of other years is known."""
+        found: set[Stated] = set()
+        for day in full_dates(part):
+            known = {one for text in self.texts for one in full_dates(text) if one[5:] == day[5:]}
+            if known and day not in known:
+                found |= {("date", day[5:]), ("year", float(day[:4]))}
+        return frozenset(found)
 
     # ---- which row, and when -----------------------------------------------------------------------------
 
@@ -203,9 +238,16 @@ class Known:
         single = [meant[number][0] for number in news if len(meant[number]) == 1]
         fresh = self._present(news, meant, said)
         rest = values - fresh - self.used
-        if "?" in part:
-            return self._foreign(rest, part)
         question = asks(whole)
+        if question and _PROPOSES.search(folded(part)):
+            another = self._of_another_amount(values - fresh - self.used, part)
+            if another:
+                return another
+        if asks(part):
+            return self._foreign(rest, part)
+        doubled = self._said_too_often(values, part, [meant[number] for number in news])
+        if doubled:
+            return doubled
         if question:
             rest -= self.heard_values
             values = frozenset(value for value in values if not self._term(value, part))
@@ -214,14 +256,15 @@ class Known:
             value
             for value in values - self.used - (self.heard_values if question else frozenset())
             if value[0] == "number"
-            and not any(value in row.values for row in single)
-            and contradicts(value, part, said, single)
+            and value not in fresh
+            and self._contradicted(value, part, said, news, meant)
         }
         if against:
             return frozenset(against)
         if not rest or self._in_one_row(values, meant, said, [] if question else single):
-            return frozenset()
+            return frozenset(self._of_another_row(values, part, news, meant))
         strange = {value for value in rest if not self._in_place(value, part, said, meant, single)}
+        strange |= self._of_another_row(values, part, news, meant)
         for kind in ("date", "time"):
             mine = {value for value in values if value[0] == kind}
             theirs = {value for value in fresh if value[0] == kind}
@@ -263,8 +306,83 @@ class Known:
                 if not later:
                     found |= row.values
                     continue
-                for column, cell in row.cells.items():
-                    found |= {v for v in cell if not superseded(column, v, said, later)}
+                cells = row.cells.items()
+                found |= row.values - {
+                    v for column, cell in cells for v in cell if superseded(column, v, said, later)
+                }
+        return frozenset(found)
+
+    def _contradicted(
+        self,
+        value: Stated,
+        part: str,
+        said: frozenset[Stated],
+        news: Sequence[int],
+        meant: Sequence[Sequence[Row]],
+    ) -> bool:
+        """Whether a number stands where the one row of a new result, or the row of a list that a statement names, has
+        another."""
+        for number in news:
+            if len(meant[number]) == 1:
+                alone = len(self.answers[number].rows) == 1
+                if contradicts(value, part, said if alone else stated(part), meant[number]):
+                    return True
+        return False
+
+    def _said_too_often(
+        self, values: frozenset[Stated], part: str, meant: Sequence[Sequence[Row]]
+    ) -> frozenset[Stated]:
+        """Values of one row that a statement on it says more often than the row has them, while the row has another
+        one of their kind that is not said (`from 4 to 4 February`, `20.00 each, 20 left`)."""
+        doubled = {value: count for value, count in counted(part).items() if count > 1}
+        if not doubled:
+            return frozenset()
+        found: set[Stated] = set()
+        for row in (rows[0] for rows in meant if len(rows) == 1 and values <= rows[0].values):
+            for value, count in doubled.items():
+                others = {one for one in row.values if one[0] == value[0]} - values
+                told = value[0] == "number" and value in self.told
+                if others and count > len(row.places.get(value, ())) and not told:
+                    found.add(value)
+        return frozenset(found)
+
+    def _of_another_row(
+        self, values: frozenset[Stated], part: str, news: Sequence[int], meant: Sequence[Sequence[Row]]
+    ) -> set[Stated]:
+        """Dates and times in a report on a change, whose result has others, that nobody but another row told."""
+        if len(self.answers[news[-1]].rows) != 1 or not self.answers[news[-1]].changed or asks(part):
+            return set()
+        row = meant[news[-1]][0]
+        low = folded(part)
+        telling = {v for v in values & row.values if v[0] != "number" or float(v[1]) >= _TELLING}
+        if not telling and not any(name in low for name in row.names):
+            return set()
+        found: set[Stated] = set()
+        for kind in ("date", "time"):
+            mine = {value for value in values if value[0] == kind}
+            theirs = {value for value in row.values if value[0] == kind}
+            if (
+                mine
+                and theirs
+                and mine.isdisjoint(theirs)
+                and mine.isdisjoint(self.told | self.standing.values)
+            ):
+                found |= mine
+        return found
+
+    def _of_another_amount(self, values: frozenset[Stated], part: str) -> frozenset[Stated]:
+        """In a question: numbers of a unit (`30 days`) of which the user has named other ones, and that neither is a
+        difference from a known one nor stood in a result with that unit."""
+        found: set[Stated] = set()
+        for value, unit in amounts(part):
+            if value not in values or value in self.heard_values or self._term(value, part):
+                continue
+            heard = {number for text in self.heard for number, one in amounts(text) if one == unit}
+            if heard and not any(
+                ("number", abs(float(value[1]) - float(number[1]))) in self.told | self.read
+                for number in heard
+            ):
+                found.add(value)
         return frozenset(found)
 
     def _term(self, value: Stated, part: str) -> bool:

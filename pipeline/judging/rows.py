@@ -57,6 +57,30 @@ def near(text: str, value: Stated, reach: int) -> frozenset[str]:
     return frozenset(found)
 
 
+@lru_cache(maxsize=20_000)
+def beside_word(text: str, wanted: frozenset[str], reach: int) -> frozenset[str]:
+    """The words with meaning that stand up to `reach` words from one of the wanted ones."""
+    words = _WORD.findall(folded(text).replace("_", " "))
+    found: set[str] = set()
+    for position, word in enumerate(words):
+        if word in wanted:
+            around = words[max(0, position - reach) : position + reach + 1]
+            found |= {_stem(one) for one in around if one[0].isalpha() and len(one) > 2 and one not in _EMPTY}
+    return frozenset(found)
+
+
+_AMOUNT = re.compile(r"(?<![\w.,:-])(\d+(?:[.,]\d+)?) ?(%|[a-z]{3,})")
+
+
+@lru_cache(maxsize=20_000)
+def amounts(text: str) -> tuple[tuple[Stated, str], ...]:
+    """Numbers with the word behind them: `30 days`."""
+    return tuple(
+        (("number", float(match[1].replace(",", "."))), "percent" if match[2] == "%" else _stem(match[2]))
+        for match in _AMOUNT.finditer(folded(text))
+    )
+
+
 _WORD = re.compile(r"[a-z][a-z']*|\d[\w.,:-]*\w|\d")
 _EMPTY = frozenset(
     "the and for you your yours with that this are was were has have had will now been from but not all its our out "
