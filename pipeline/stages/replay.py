@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.config.models import TEACHER
 from pipeline.config.sandbox import SandboxSection
 from pipeline.records import CodeTask, Event, Failure, RunError, Task, ToolCall, Trajectory, World, WorldError
 from pipeline.rollout.episode import render_result
@@ -18,7 +19,7 @@ from pipeline.worlds.container import ContainerHost
 from pipeline.worlds.faults import FaultyHost
 from pipeline.worlds.host import ToolHost
 from pipeline.worlds.mixed import task_world, world_ids
-from pipeline.worlds.simulated import RecordedSimulator, SimulatedHost
+from pipeline.worlds.simulated import ProgramSimulator, RecordedSimulator, SimulatedHost
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +87,10 @@ async def replay_trajectory(data: Path, id: str, *, live: bool = False) -> Repla
         rows = catalog.query(
             f"select * from snapshots where run = '{run}' and world_id = '{world.id}'"
         ).dicts()
-        snapshots = {one.ref: one for one in map(snapshot_of, rows)}
-        played = SimulatedHost(
-            world, RecordedSimulator(world, trajectory, snapshots), task.initial, repairs=0
-        )
+        states = {one.ref: one for one in map(snapshot_of, rows)}
+        by_rules = trajectory.versions.simulator == TEACHER
+        player = ProgramSimulator(world) if by_rules else RecordedSimulator(world, trajectory, states)
+        played = SimulatedHost(world, player, task.initial, repairs=0)
         return await replay_on(played, trajectory, task, limit)
     return await replay(trajectory, task, world, limit)
 

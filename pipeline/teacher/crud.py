@@ -192,7 +192,8 @@ def _delete(reading: Reading, entities: Mapping[str, Entity]) -> list[Step]:
     steps.append(
         Step(kind="do", sql=f"delete from {quoted(entity.table)} where {quoted(entity.key)} = :{pointer}")
     )
-    steps.append(Step(kind="returns_one", sql=f"select :{pointer} as {quoted(entity.key)}, 1 as deleted"))
+    value = f"cast(:{pointer} as integer)" if entity.integer_key else f":{pointer}"
+    steps.append(Step(kind="returns_one", sql=f"select {value} as {quoted(entity.key)}, 1 as deleted"))
     return steps
 
 
