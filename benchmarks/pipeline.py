@@ -9,6 +9,7 @@ import resource
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from pipeline.config import load_config
 from pipeline.stages.context import Context
@@ -28,11 +29,12 @@ def play(data: Path, tasks: int, attempts: int = 2) -> RunFolder:
     return folder
 
 
-def timed(data: Path, tasks: int, attempts: int) -> tuple[RunFolder, dict[str, float], int]:
+def timed(
+    data: Path, tasks: int, attempts: int, flags: dict[str, Any] | None = None
+) -> tuple[RunFolder, dict[str, float], int]:
     """The run, seconds per stage, and the largest resident size of a worker in KiB."""
-    config = load_config(
-        None, {"tasks.count": tasks, "trajectories.attempts": attempts, "data": str(data)}, {}
-    )
+    given = {"tasks.count": tasks, "trajectories.attempts": attempts, "data": str(data), **(flags or {})}
+    config = load_config(None, given, {})
     folder = RunFolder.create(
         data, f"bench-{tasks}-{attempts}", "trajectories", config.seed, config.to_yaml()
     )

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from pipeline.config.trajectories import LimitsConfig
+from pipeline.config.tools import IngestConfig
+from pipeline.config.trajectories import LimitsConfig, LiveConfig
+from pipeline.judging.judge import judge
 from pipeline.records import AgentTurn, EndReason, Failure, Owner, Usage, Value
+from pipeline.rollout.episode import Episode
 from pipeline.rollout.intake import forged, is_json, parse_arguments, taken
+from pipeline.tools.ingest import list_server
+from pipeline.worlds.live import LiveHost
+from pipeline.worlds.server_pool import Servers
 from tests.rollout.scripts import Played, Scripted, ScriptedUser, call, calls, play, says, tasks
+from tests.worlds.hosts import SHELF
 
 
 def _deep(levels: int) -> Any:
@@ -302,6 +310,46 @@ async def test_a_long_result_is_cut_with_a_mark() -> None:
     played = await play(calls(call("list_bikes", {})), limits=LimitsConfig(result_chars=300))
     assert played.results[0].content.endswith("more characters not shown]")
     assert len(played.results[0].content) < 400
+
+
+# ---- hosts ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("behavior", "step", "says"),
+    [
+        ("serve", "shelf_die", "was lost in a call of shelf.die (exited)"),
+        ("serve", "shelf_hang", "was lost in a call of shelf.hang (timeout)"),
+        ("missing", "shelf_get", "does not start (initialize, exited)"),
+    ],
+    ids=["dies", "hangs", "does not start"],
+)
+async def test_a_live_server_that_is_lost_is_infra(behavior: str, step: str, says: str) -> None:
+    config = IngestConfig(call_timeout=2.0 if step == "shelf_hang" else 30.0)
+    tools = (await list_server(SHELF, IngestConfig())).tools
+    entry = SHELF if behavior == "serve" else replace(SHELF, args=("/nowhere/server.py",))
+    task = tasks()[0]
+    task = task.replace(agent=task.agent.replace(toolset=task.agent.toolset.replace(tools=tools)), world="")
+    arguments = {"key": "a"} if step == "shelf_get" else {}
+    turns = [
+        AgentTurn(calls=(call("shelf_put", {"key": "a", "value": "b"}, id="first"),))
+        if behavior == "serve"
+        else AgentTurn(content="?"),
+        AgentTurn(calls=(call(step, arguments, id="second"), call("shelf_get", {"key": "a"}, id="third"))),
+    ]
+    async with Servers({"shelf": entry}, config, LiveConfig()) as servers:
+        host = await LiveHost.open(tools, servers)
+        user = ScriptedUser(lambda move, asked: " ".join([move.goal.intent, *(f.spoken for f in move.facts)]))
+        episode = Episode(task, 0, 1, Scripted(turns), user, host, LimitsConfig())
+        trajectory = await episode.run()
+        await host.close()
+        assert trajectory.end_reason is EndReason.HOST_ERROR
+        assert trajectory.end_reason.owner is Owner.INFRA
+        assert says in episode.note
+        judgement = await judge(task, trajectory, None, None)
+        assert (judgement.value, judgement.owner) == (Value.UNSCORED, Owner.INFRA)
+        answered = [event.call_id for event in trajectory.events if event.role == "tool"]
+        assert answered == (["first"] if behavior == "serve" else []), "what was answered is kept"
 
 
 # ---- intake --------------------------------------------------------------------------------------------------

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pipeline.config import load_config
 from pipeline.judging.judge import judge
 from pipeline.records import Message, Task, TaskError, UserMove, UserWords
 from pipeline.rollout.gym import Gym
+from pipeline.stages.context import Context
 from pipeline.stages.gym import world_gym
+from pipeline.stages.units import STAGES, work
+from pipeline.store import RunFolder
 from pipeline.teacher.policy import TeacherPolicy
 from pipeline.teacher.user import TeacherUser
 from pipeline.worlds.sql import SqlHost
@@ -96,6 +101,21 @@ def test_a_thousand_instances_side_by_side_are_apart() -> None:
     for gym in gyms:
         gym.close()
         gym.close()
+
+
+def test_the_page_about_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flags = {"data": str(tmp_path / "data"), "tasks.count": 2, "worlds.only": ["harbour-hotel"]}
+    config = load_config(None, flags, {})
+    folder = RunFolder.create(tmp_path / "data", "my-run", "tasks", config.seed, config.to_yaml())
+    for stage in ("worlds", "tasks"):
+        for number in range(STAGES[stage].units(Context.open(folder.path))):
+            asyncio.run(work(folder.path, stage, number))
+    page = Path(__file__).parent.parent.parent / "docs" / "gym.md"
+    code = page.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    found: dict[str, Any] = {}
+    exec(code, found)
+    assert found["info"]["end_reason"]
 
 
 class SlowUser:
