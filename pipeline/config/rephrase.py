@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from pipeline.config.section import Section
@@ -16,7 +18,7 @@ class RephraseSection(Section):
     """Column or key that holds the text in JSON Lines, Parquet and dataset folders."""
     id_field: str = "id"
     """Column or key that names a row, when there is one."""
-    max_document_bytes: int = Field(default=32_000_000, ge=4096)
+    max_document_bytes: int = Field(default=2_000_000, ge=4096)
     """A larger plain-text file is cut at paragraph ends into several documents."""
     skip_near_duplicates: float = Field(default=0.85, ge=0, le=1)
     """Jaccard similarity of word 5-grams from which a document counts as a copy; 1 compares exactly only."""
@@ -48,9 +50,9 @@ class RephraseSection(Section):
     max_overlap_between: float = Field(default=0.8, gt=0, le=1)
     """Ceiling for the share of word 5-grams that two rewritings of one document have in common."""
 
-    layers: tuple[str, ...] = ("rules", "embeddings")
+    layers: tuple[Literal["rules", "parsing", "embeddings"], ...] = ("rules", "parsing", "embeddings")
     """Layers of the checker that may run; those that ran are named in each report."""
     ask_model: bool = False
-    """Let the role `checker` verify claims by a model where the cheaper layers disagree."""
+    """Ask a model that plays the role `checker` about every rewriting, and not only where the cheaper layers disagree."""
     audit_share: float = Field(default=0.05, ge=0, le=1)
     """Share of the rewritings that is drawn for the human audit."""

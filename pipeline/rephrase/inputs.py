@@ -59,6 +59,9 @@ def read_documents(
     """
     copies = Copies(config.skip_near_duplicates)
     for raw in _raw_documents(paths, config, on_skip):
+        if isinstance(raw, Skipped):
+            on_skip(raw)
+            continue
         if skipped := _unfit(raw):
             on_skip(skipped)
             continue
@@ -94,7 +97,9 @@ def _document(raw: _Raw) -> Document:
     )
 
 
-def _raw_documents(paths: Iterable[str | Path], config: RephraseSection, on_skip: OnSkip) -> Iterator[_Raw]:
+def _raw_documents(
+    paths: Iterable[str | Path], config: RephraseSection, on_skip: OnSkip
+) -> Iterator[_Raw | Skipped]:
     for path, name in input_files(list(paths) or [asset("data/documents")]):
         try:
             yield from _FORMATS.get(path.suffix.lower(), _plain)(path, name, config)
@@ -159,7 +164,8 @@ def _html(path: Path, name: str, config: RephraseSection) -> Iterator[_Raw]:
     yield _Raw(name, text or "", {})
 
 
-def _json_lines(path: Path, name: str, config: RephraseSection) -> Iterator[_Raw]:
+def _json_lines(path: Path, name: str, config: RephraseSection) -> Iterator[_Raw | Skipped]:
+    """One document a line; a line that cannot be read is skipped alone."""
     with path.open("rb") as lines:
         for index, line in enumerate(lines):
             if not line.strip():
@@ -167,11 +173,15 @@ def _json_lines(path: Path, name: str, config: RephraseSection) -> Iterator[_Raw
             try:
                 row = json.loads(decode(line, f"{name} line {index + 1}"))
             except ValueError as error:
-                raise InputError(f"{name} line {index + 1} is no JSON: {error}") from error
+                yield Skipped(f"{name}#{index}", "unreadable", f"line {index + 1} is no JSON: {error}")
+                continue
+            except InputError as error:
+                yield Skipped(f"{name}#{index}", "binary", str(error))
+                continue
             yield _row(row, name, index, config)
 
 
-def _parquet(path: Path, name: str, config: RephraseSection) -> Iterator[_Raw]:
+def _parquet(path: Path, name: str, config: RephraseSection) -> Iterator[_Raw | Skipped]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -187,7 +197,7 @@ def _parquet(path: Path, name: str, config: RephraseSection) -> Iterator[_Raw]:
                 index += 1
 
 
-def _arrow(path: Path, name: str, config: RephraseSection) -> Iterator[_Raw]:
+def _arrow(path: Path, name: str, config: RephraseSection) -> Iterator[_Raw | Skipped]:
     """One file of a dataset folder, as `datasets` saves it (Arrow stream format)."""
     import pyarrow as pa
 
@@ -202,8 +212,11 @@ def _arrow(path: Path, name: str, config: RephraseSection) -> Iterator[_Raw]:
         raise InputError(f"{name} is no Arrow stream: {error}") from error
 
 
-def _row(row: Any, name: str, index: int, config: RephraseSection) -> _Raw:
-    if not isinstance(row, dict) or not isinstance(row.get(config.text_field), str):
+def _row(row: Any, name: str, index: int, config: RephraseSection) -> _Raw | Skipped:
+    """The document of a row. Raises InputError when the column is missing: then it is missing everywhere."""
+    if isinstance(row, dict) and config.text_field in row and not isinstance(row[config.text_field], str):
+        return Skipped(f"{name}#{index}", "empty", f"{config.text_field} is no text")
+    if not isinstance(row, dict) or config.text_field not in row:
         raise InputError(
             f"{name} row {index} has no text in the field {config.text_field!r}.",
             way_out="Set rephrase.text_field to the column that holds the text.",
@@ -212,7 +225,7 @@ def _row(row: Any, name: str, index: int, config: RephraseSection) -> _Raw:
     return _Raw(f"{name}#{index if label is None else label}", row[config.text_field], row)
 
 
-_FORMATS: dict[str, Callable[[Path, str, RephraseSection], Iterator[_Raw]]] = {
+_FORMATS: dict[str, Callable[[Path, str, RephraseSection], Iterator[_Raw | Skipped]]] = {
     ".html": _html,
     ".htm": _html,
     ".jsonl": _json_lines,

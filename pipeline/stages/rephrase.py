@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from itertools import islice
 
 from pipeline.models.players.checker import ModelChecker
 from pipeline.models.players.rewriter import ModelRewriter
 from pipeline.records import Checker, Document, Rewriter
 from pipeline.rephrase.chunking import chunk
-from pipeline.rephrase.fidelity.checker import RuleChecker
+from pipeline.rephrase.fidelity.checker import LayeredChecker, RuleChecker
 from pipeline.rephrase.inputs import Skipped, read_documents
 from pipeline.rephrase.rewriting import Rows, document_row, rephrase_document
 from pipeline.rephrase.styles import choose
@@ -25,7 +24,9 @@ from pipeline.teacher.rewriter import TeacherRewriter
 STAGE = "rephrase"
 SOURCES = "sources"
 DOCUMENTS = 64
-"""Documents of one unit."""
+"""Documents of one unit, at most."""
+CHARACTERS = 2_000_000
+"""Characters of one unit, at most, unless one document has more."""
 
 
 async def documents_unit(context: Context, number: int) -> None:
@@ -48,7 +49,16 @@ async def documents_unit(context: Context, number: int) -> None:
 
 
 def _batches(stream: Iterator[Document]) -> Iterator[list[Document]]:
-    while batch := list(islice(stream, DOCUMENTS)):
+    """Documents of one unit: so many, or so many characters, that a unit fits into memory many times over."""
+    batch: list[Document] = []
+    size = 0
+    for document in stream:
+        if batch and (len(batch) == DOCUMENTS or size + len(document.text) > CHARACTERS):
+            yield batch
+            batch, size = [], 0
+        batch.append(document)
+        size += len(document.text)
+    if batch:
         yield batch
 
 
@@ -112,6 +122,10 @@ def _rewriter(players: Players) -> Rewriter:
 
 
 def _checker(players: Players) -> Checker:
+    """Rules first; a model that plays the checker is asked where these disagree, or always when the policy says so."""
+    config = players.config.rephrase
+    rules = RuleChecker(config.layers)
     if players.plays("checker") == "teacher":
-        return RuleChecker()
-    return ModelChecker(players.seat("checker", ""))
+        return rules
+    model = ModelChecker(players.seat("checker", ""))
+    return LayeredChecker(rules, model, ask="always" if config.ask_model else "disagreement")

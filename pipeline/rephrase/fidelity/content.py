@@ -80,7 +80,10 @@ def _shares(one: Analysis, other: Analysis) -> list[Said]:
     found = [
         Said((index,), share)
         for index in _answers(one)
-        if (share := max(sum(has(stem, pool) for stem in one.stems[index]) for pool in pools) / len(one.stems[index]))
+        if (
+            share := max(sum(has(stem, pool) for stem in one.stems[index]) for pool in pools)
+            / len(one.stems[index])
+        )
         < _ALONE
     ]
     for best, unit, stems in sorted(held, key=lambda item: -item[0]):
@@ -188,5 +191,7 @@ def _enumerations(analysis: Analysis) -> Iterator[list[list[Token]]]:
                 continue
             if any(token.lower in GENERIC for token in items[0]):
                 items = items[1:]  # `three things, a, b and c`
-            if len(items) > 2 and all(0 < len(item) <= 4 and any(token.stem for token in item) for item in items):
+            if len(items) > 2 and all(
+                0 < len(item) <= 4 and any(token.stem for token in item) for item in items
+            ):
                 yield items

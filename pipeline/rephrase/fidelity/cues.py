@@ -85,7 +85,11 @@ def cues(analysis: Analysis) -> list[list[Cue]]:
                 continue
             if token.lower == "may" and token.text == "May" and at:
                 continue
-            if at and tokens[at - 1].lower in ("how", "wie", "so") and token.lower in ("many", "much", "viel", "viele"):
+            if (
+                at
+                and tokens[at - 1].lower in ("how", "wie", "so")
+                and token.lower in ("many", "much", "viel", "viele")
+            ):
                 continue
             if (
                 token.lower in ("over", "above", "under")

@@ -37,7 +37,9 @@ def compare_denials(source: Analysis, rewrite: Analysis) -> list[Finding]:
             continue
         if mine[0].denied == yours[0].denied:
             continue
-        if frozenset().union(*(item.limits for item in mine)) != frozenset().union(*(item.limits for item in yours)):
+        if frozenset().union(*(item.limits for item in mine)) != frozenset().union(
+            *(item.limits for item in yours)
+        ):
             continue
         found.append(
             Finding(
@@ -65,7 +67,8 @@ def _polarities(analysis: Analysis) -> dict[str, list[_Said]]:
                 continue
             start = sentence.start + word.idx
             span = Span(start=start, end=start + len(word.text), text=word.text)
-            found.setdefault(names[word.i], []).append(_Said(_denied(verb), span, limits))
+            near = any(before.lower_ in _DENIERS for before in parsed[max(0, word.i - 2) : word.i])
+            found.setdefault(names[word.i], []).append(_Said(near or _denied(verb), span, limits))
     return found
 
 

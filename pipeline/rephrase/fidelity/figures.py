@@ -54,7 +54,11 @@ def _stayed(
     """A number of the prose that became another one, though formulas on both sides hold both: neither has moved."""
     both = known[0] & known[1]
     pair = [
-        [item for item in some if item.kind == "number" and item.unit is None and not _stands_in(item, other, reverse=back)]
+        [
+            item
+            for item in some
+            if item.kind == "number" and item.unit is None and not _stands_in(item, other, reverse=back)
+        ]
         for some, other, back in ((ours, theirs, False), (theirs, ours, True))
     ]
     if len(pair[0]) != 1 or len(pair[1]) != 1 or any(round(item[0].value, 9) not in both for item in pair):

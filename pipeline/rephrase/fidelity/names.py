@@ -170,7 +170,12 @@ def _capital(tokens: list[Token], at: int, language: str, *, inside: bool = Fals
 def _proper(tokens: list[Token], at: int, language: str) -> bool:
     """German writes all nouns with capitals: a proper name has no article and no ending of a common noun."""
     token = tokens[at]
-    if token.kind != "word" or not token.text[0].isupper() or token.lower in _DETERMINERS and language == "de":
+    if (
+        token.kind != "word"
+        or not token.text[0].isupper()
+        or token.lower in _DETERMINERS
+        and language == "de"
+    ):
         return False
     if language != "de" or _sure(token):
         return True

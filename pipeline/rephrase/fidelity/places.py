@@ -82,7 +82,8 @@ def _listed(tokens: list[Token], language: str) -> set[frozenset[str]]:
     for (i, a), (j, b) in itertools.pairwise(names):
         between = tokens[i + 1 : j]
         joined = any(item.lower in _AND or item.text == "," for item in between) and all(
-            item.lower in _AND or item.text in ",;" or (not item.stem and len(item.text) <= 3) for item in between
+            item.lower in _AND or item.text in ",;" or (not item.stem and len(item.text) <= 3)
+            for item in between
         )
         if joined and runs and runs[-1][-1] == a:
             runs[-1].append(b)

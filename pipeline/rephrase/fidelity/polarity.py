@@ -32,7 +32,9 @@ def compare_negation(source: Analysis, rewrite: Analysis, groups: list[Group]) -
             sum(_negates(side, at, text.language) for at in range(len(side)))
             for side, text in ((a, source), (b, rewrite))
         ]
-        moved = counts[0] == counts[1]  # as many denials on both sides: said of other words, in all likelihood
+        moved = (
+            counts[0] == counts[1]
+        )  # as many denials on both sides: said of other words, in all likelihood
         lost = list(_undenied(a, b, source.language, rewrite.language))
         for token in lost:
             severe = len(lost) % 2 == 1 and same_place(source, token.start, token.end, token.sentence, b)
@@ -76,7 +78,9 @@ def _plainly(a: list[Token], b: list[Token], language: str) -> bool:
     limits = [{token.lower for token in side} & (_ONLY | _BEFORE) for side in (a, b)]
     return limits[0] == limits[1] and not any(
         _softens(tokens, at, language)
-        or any(token.lemma.startswith(prefix) and len(token.lemma) > 6 for prefix in NEGATIVE_PREFIXES[language])
+        or any(
+            token.lemma.startswith(prefix) and len(token.lemma) > 6 for prefix in NEGATIVE_PREFIXES[language]
+        )
         for tokens in (a, b)
         for at, token in enumerate(tokens)
     )
@@ -161,7 +165,11 @@ def _negates(tokens: list[Token], at: int, language: str) -> bool:
             "before",
             "until",
         ) or (token.lower == "not" and following == "before")
-    if following == "," and token.lower in _ANSWERS and (at == 0 or tokens[at - 1].sentence != token.sentence):
+    if (
+        following == ","
+        and token.lower in _ANSWERS
+        and (at == 0 or tokens[at - 1].sentence != token.sentence)
+    ):
         return not any(
             _negates(tokens, other, language)
             for other in range(at + 1, len(tokens))

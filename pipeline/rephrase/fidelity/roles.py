@@ -32,9 +32,7 @@ def compare_roles(source: Analysis, rewrite: Analysis) -> list[Finding]:
     """At most one finding: two things that have exchanged their roles. Both texts must be `available` to the parser."""
     ours, theirs = _read(source), _read(rewrite)
     shared = sorted(ours.keys() & theirs.keys())
-    moved = {
-        name: (ours[name] - theirs[name], theirs[name] - ours[name]) for name in shared
-    }
+    moved = {name: (ours[name] - theirs[name], theirs[name] - ours[name]) for name in shared}
     for a in shared:
         for b in shared:
             if a >= b:
@@ -82,7 +80,13 @@ def _read(analysis: Analysis) -> Roles:
             name = names[word.i]
             if word.lower_ in _RELATIVE and word.dep_ != "mark":
                 name = _antecedent(word, names)
-            elif word.lower_ in _PRONOUNS and word.dep_ in (*_SUBJECTS, "nsubjpass", "dobj", "pobj", "dative"):
+            elif word.lower_ in _PRONOUNS and word.dep_ in (
+                *_SUBJECTS,
+                "nsubjpass",
+                "dobj",
+                "pobj",
+                "dative",
+            ):
                 name = _meant(word, subjects)
             elif name and word.dep_ in (*_SUBJECTS, "nsubjpass"):
                 subjects.append(_Subject(name, word.tag_ in ("NNS", "NNPS"), word.head))
@@ -124,7 +128,9 @@ def _played(word: Any) -> Iterator[tuple[Any, str]]:
     if dep in _SUBJECTS:
         yield head, "agent"
         for verb in head.conjuncts:
-            if verb.pos_ == "VERB" and not any(child.dep_ in (*_SUBJECTS, "nsubjpass") for child in verb.children):
+            if verb.pos_ == "VERB" and not any(
+                child.dep_ in (*_SUBJECTS, "nsubjpass") for child in verb.children
+            ):
                 yield verb, "patient" if any(child.dep_ == "auxpass" for child in verb.children) else "agent"
     elif dep == "nsubjpass":
         yield head, "patient"

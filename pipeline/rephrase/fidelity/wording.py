@@ -58,7 +58,9 @@ def _shifted(
 ) -> Iterator[Finding]:
     """One quantifier less of one sort and one more of another, all others alike: `most` has become `all`."""
     before, after = totals
-    change = {name: after[name] - before[name] for name in (*_SHARES, "only", "no") if after[name] != before[name]}
+    change = {
+        name: after[name] - before[name] for name in (*_SHARES, "only", "no") if after[name] != before[name]
+    }
     gone = [name for name, by in change.items() if by == -1]
     new = [name for name, by in change.items() if by == 1]
     if len(change) != 2 or len(gone) != 1 or len(new) != 1 or not {*gone, *new} <= set(_SHARES):
@@ -305,8 +307,8 @@ def turned(source: Analysis, rewrite: Analysis, group: Group, axis: str = "") ->
             for text, indexes in ((source, group.source), (rewrite, group.rewrite))
         )
         if a is not None and b is not None:
-            same = has(a[1], {b[1]}) or bool(a[1] and b[0] and not has(a[1], b[0]) and has(b[1], {a[1]}))
-            return not same and (has(a[1], b[0]) or has(b[1], a[0]))
+            stays = has(a[1], {b[1]}) or bool(a[1] and b[0] and not has(a[1], b[0]) and has(b[1], {a[1]}))
+            return not stays and (has(a[1], b[0]) or has(b[1], a[0]))
         return (a is None) != (b is None)
     mine, yours = _compared(source, group.source), _compared(rewrite, group.rewrite)
     if bool(mine) != bool(yours):
@@ -354,7 +356,8 @@ def _compared(
             if token.lower not in _THAN[analysis.language] or token.kind == "mark":
                 continue
             word = next(
-                (t.lower for t in reversed(tokens[max(0, at - 5) : at]) if _COMPARATIVE.fullmatch(t.lower)), ""
+                (t.lower for t in reversed(tokens[max(0, at - 5) : at]) if _COMPARATIVE.fullmatch(t.lower)),
+                "",
             )
             following = tokens[at + 1] if at + 1 < len(tokens) else token
             if not word or following.kind == "num" or following.lower in words(analysis.language):
