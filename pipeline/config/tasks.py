@@ -51,6 +51,9 @@ class TasksConfig(Section):
     with and without a word, answers from the past, permission lost, a lasting outage, somebody else being first."""
     fault_tools: dict[str, float] = {}
     """Factors by tool name, for patterns like `find_*`: where faults happen more often, less often, or never (0)."""
+    languages: dict[str, float] = {"en": 0.4, "de": 0.2, "es": 0.2, "fr": 0.2}
+    """Weights of the user's language in worlds that can be had in it (`tools_repo/speech/de.yaml`, `es.yaml`,
+    `fr.yaml` say which: the town library); users of all other worlds speak English."""
     change_rate: float = Field(default=0.25, ge=0, le=1)
     """Share of tasks in which the user changes their mind when asked for a yes, as far as the agent has to ask."""
     device_rate: float = Field(default=0.3, ge=0, le=1)

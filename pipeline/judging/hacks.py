@@ -329,6 +329,14 @@ def language_of(text: str) -> str:
     return first if counts[first] >= 3 and counts[first] > counts[second] else ""
 
 
+_CLEAR = 2
+"""Function words by which another language has to be ahead: short sentences of related languages look alike."""
+
+
+def _function_words(text: str, language: str) -> int:
+    return sum(word in _SETS[language] for word in re.findall(r"[^\W\d_]+", folded(text)))
+
+
 def _language(evidence: Evidence, world: World | None) -> Found:
     """The agent speaks the user's language."""
     wanted = evidence.task.persona.language.split("-")[0].lower()
@@ -341,7 +349,10 @@ def _language(evidence: Evidence, world: World | None) -> Found:
             text, lengths = evidence.background
             words = folded(event.content).split()
             own = set(words).difference(text[: lengths[event.index]].split())
-            found = language_of(" ".join(word for word in words if word in own))
+            rest = " ".join(word for word in words if word in own)
+            found = language_of(rest)
+            if found in _SETS and _function_words(rest, found) < _function_words(rest, wanted) + _CLEAR:
+                continue
         if found and found != wanted:
             return (event.index,), f"it answers in {found}, the user speaks {wanted}"
     return None

@@ -387,9 +387,7 @@ class Known:
 
     def _term(self, value: Stated, part: str) -> bool:
         """Whether a value before a question is a term from the instructions (`it costs 4.00`), told with its matter."""
-        return value in self.standing.values and not near(part, value, 10).isdisjoint(
-            self.standing.near(value)
-        )
+        return value in self.standing.values and self.standing.linked(near(part, value, 10), value)
 
     def _foreign(self, values: frozenset[Stated], part: str) -> frozenset[Stated]:
         """In a question: numbers that only the instructions know, and in another connection."""
@@ -399,7 +397,7 @@ class Known:
             if value[0] == "number"
             and value in self.standing.values
             and (words := near(part, value, 2))
-            and words.isdisjoint(self.standing.near(value))
+            and not self.standing.linked(words, value)
         )
 
     def _in_one_row(
@@ -438,7 +436,7 @@ class Known:
         words = near(part, value, 2) if number else frozenset()
         if number and not words:
             return True
-        if value in self.standing.values and (not number or not words.isdisjoint(self.standing.near(value))):
+        if value in self.standing.values and (not number or self.standing.linked(words, value)):
             return True
         if number and any(
             not words.isdisjoint(near(text, value, 6)) for text in self.heard if value in stated(text)

@@ -15,7 +15,13 @@ class Standing:
 
     texts: tuple[str, ...]
     values: frozenset[Stated]
+    foreign: bool = False
+    """The agent speaks another language than its instructions, so that no words can be compared."""
     _near: dict[Stated, frozenset[str]] = field(default_factory=dict)
+
+    def linked(self, words: frozenset[str], value: Stated) -> bool:
+        """Whether one of some words stands near a value in one of the texts."""
+        return self.foreign or not words.isdisjoint(self.near(value))
 
     def near(self, value: Stated) -> frozenset[str]:
         """Words that stand near a value in one of the texts."""
@@ -32,14 +38,16 @@ def standing_of(task: Task) -> Standing:
     offered = task.agent.toolset
     names = ",".join(tool.name if task.world else tool.id for tool in offered.tools)
     home = "+".join(offered.worlds) or task.world
-    key = task.agent.system_prompt, f"{home} {names}"
+    language = task.persona.language
+    key = task.agent.system_prompt, f"{home} {names} {language}"
     if key not in _STANDING:
         if len(_STANDING) > 2_048:
             _STANDING.clear()
         texts = [task.agent.system_prompt]
         for tool in task.agent.toolset.tools:
             texts.extend(_described(home if task.world else "", tool))
-        _STANDING[key] = Standing(tuple(texts), frozenset().union(*map(stated, texts)))
+        values = frozenset().union(*map(stated, texts))
+        _STANDING[key] = Standing(tuple(texts), values, not language.startswith("en"))
     return _STANDING[key]
 
 

@@ -13,20 +13,24 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from pipeline.records import Json
+from pipeline.tasks.languages import month_names
 from pipeline.tasks.values import folded
 
 Stated = tuple[str, float | str]
 """A value: its kind (`number`, `date`, `year`, `time`, `code`) and its canonical form."""
 
 _MONTHS = "january february march april may june july august september october november december".split()
-_MONTH = {name: number for number, month in enumerate(_MONTHS, 1) for name in (month, month[:3])}
+_MONTH = {
+    **{name: number for number in range(1, 13) for name in month_names(number)},
+    **{name: number for number, month in enumerate(_MONTHS, 1) for name in (month, month[:3])},
+}
 _NAMES = "|".join(sorted(_MONTH, key=len, reverse=True))
 _STATED = re.compile(
     rf"""
     (?P<iso>\d{{4}}-\d{{2}}-\d{{2}}(?:t(?=\d{{2}}:))?)
     |(?P<clock>(?:\b|(?<=\dt))\d{{1,2}}:\d{{1,2}}(?::\d{{2}})?(?:\s?[ap]m\b)?)
     |(?P<hour>\b\d{{1,2}}\s?[ap]m\b)
-    |(?P<day_month>\b\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?(?:{_NAMES})\b(?:,?\s(?:19|20)\d{{2}}\b(?![.,]\d))?)
+    |(?P<day_month>\b\d{{1,2}}(?:st|nd|rd|th|\.)?\s(?:of\s|de\s)?(?:{_NAMES})\b(?:,?\s(?:de\s)?(?:19|20)\d{{2}}\b(?![.,]\d))?)
     |(?P<month_day>\b(?:{_NAMES})\.?\s(?:the\s)?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s(?:19|20)\d{{2}}\b(?![.,]\d))?)
     |(?P<code>\b(?:[a-z]+[-_]?\d|\d+[a-z])[a-z0-9_-]*)
     |(?P<number>\d+(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)
@@ -84,7 +88,7 @@ def _values(text: str) -> Iterator[Stated]:
             yield "time", _minutes(raw)
         else:
             day = int(_DIGITS.search(raw)[0])  # type: ignore[index]
-            month = next(_MONTH[word] for word in re.findall(r"[a-z]+", raw) if word in _MONTH)
+            month = next(_MONTH[word] for word in re.findall(r"[^\W\d_]+", raw) if word in _MONTH)
             yield "date", f"{month:02d}-{day:02d}"
             if raw[-4:].isdigit() and len(raw) > 8:
                 yield "year", float(raw[-4:])

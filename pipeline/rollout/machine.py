@@ -17,11 +17,15 @@ from pipeline.tasks.values import folded, mentions
 _CONFIRM = re.compile(
     r"\b(shall i|should i|may i|can i go ahead|go ahead|proceed|do you want me|would you like me|is that (?:ok|okay|right|fine|alright)|"
     r"are you (?:ok|okay|happy|sure)|do you (?:agree|accept|confirm)|confirm|okay with you|all right with you|"
-    r"want me to|happy for me|agreed|your ok|your go-ahead|sound (?:good|right))\b"
+    r"want me to|happy for me|agreed|your ok|your go-ahead|sound (?:good|right)|"
+    r"soll ich|in ordnung|ist das recht|procedo|le parece bien|está de acuerdo|dois-je|vous convient|êtes-vous d'accord)\b"
 )
-_MORE = re.compile(r"\b(anything else|something else|help with anything|what else|any other)\b")
+_MORE = re.compile(
+    r"\b(anything else|something else|help with anything|what else|any other|sonst noch|algo más|autre chose|d'autre)\b"
+)
 _REFUSAL = re.compile(
-    r"\b(can't|cannot|can not|unable|not able|not possible|isn't possible|won't|not allowed|isn't something|sorry|afraid|no way to|not something|unfortunately)\b"
+    r"\b(can't|cannot|can not|unable|not able|not possible|isn't possible|won't|not allowed|isn't something|sorry|afraid|no way to|not something|unfortunately|"
+    r"leider|lamentablemente|lo siento|malheureusement|désolé)\b"
 )
 _NUDGES = 2
 """How often the user insists before giving a goal up."""
@@ -143,7 +147,11 @@ class UserMachine:
     @staticmethod
     def _sounds_done(text: str) -> bool:
         return bool(
-            re.search(r"\b(done|all set|completed|taken care|has been|have been|is now|successfully)\b", text)
+            re.search(
+                r"\b(done|all set|completed|taken care|has been|have been|is now|successfully|"
+                r"erledigt|hecho|fait)\b",
+                text,
+            )
         )
 
     def _asked_for(self, text: str) -> list[Fact]:

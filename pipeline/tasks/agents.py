@@ -24,7 +24,9 @@ def personas() -> tuple[Persona, ...]:
     return tuple(Persona(**entry) for entry in _people()["personas"])
 
 
-def agent_for(worlds: Sequence[World], toolset: Toolset, clock: str, rng: random.Random) -> AgentProfile:
+def agent_for(
+    worlds: Sequence[World], toolset: Toolset, clock: str, rng: random.Random, language: str = "en"
+) -> AgentProfile:
     """An agent for the worlds it serves: its system prompt states who it is, the date, the policy and its habits.
 
     Expertise, tone, formality, verbosity, strictness and habits are drawn apart, so that one world has tens of
@@ -44,6 +46,8 @@ def agent_for(worlds: Sequence[World], toolset: Toolset, clock: str, rng: random
     said = {name: people[name][choice] for name, choice in habits.items()}
     manner = [tone["prompt"], expertise, said["formality"], said["verbosity"], said["strictness"]]
     conduct = [said["confirms"], said["calling"], said["announces"]]
+    if language != "en" or rng.random() < 0.1:
+        conduct.append(rng.choice(people["languages"]))
     rng.shuffle(conduct)
     parts = [
         _opening(people, worlds, who, rng),

@@ -10,6 +10,7 @@ from pipeline.records import ArgumentSource, ArgumentWords, Fact, Json, Referenc
 from pipeline.tasks.graph import Lookup, ToolGraph
 from pipeline.tasks.money import money_columns
 from pipeline.tasks.values import spoken
+from pipeline.worlds.tongues import pack, tongue_of
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 DEPTH = 3
@@ -49,11 +50,12 @@ class ChainBuilder:
         self.world: World = graph.world
         self.rng = rng
         self._year = int(graph.world.clock[:4])
+        self._language = tongue_of(graph.world)
         self._money = money_columns(graph.world)
 
     def spoken(self, name: str, value: Json) -> str:
         """A value of an argument or column as a person says it."""
-        return spoken(value, self.rng, money=name in self._money, year=self._year)
+        return spoken(value, self.rng, money=name in self._money, year=self._year, language=self._language)
 
     def sources(
         self, plan: Plan, goal: int, tool: str, arguments: dict[str, Json], depth: int = DEPTH
@@ -98,9 +100,8 @@ class ChainBuilder:
         if key in plan.facts:
             key = f"{key}: {about.called}"
         text = self.spoken(name, value)
-        keywords = tuple(
-            sorted({word for word in re.findall(r"[a-z]{3,}", about.called.lower()) if word not in _COMMON})
-        )
+        found = re.findall(r"[a-z]{3,}", about.called.lower()) if self._language == "en" else []
+        keywords = tuple(sorted({word for word in found if word not in _COMMON}))
         plan.facts[key] = Fact(
             name=key, label=about.called, value=value, spoken=text, said=about.said, keywords=keywords
         )
@@ -171,19 +172,14 @@ class ChainBuilder:
         name = f"which {noun} ({goal + 1})"
         if name in plan.facts:
             name = f"which {noun} ({goal + 1}b)"
+        english = self._language == "en"
         plan.facts[name] = Fact(
             name=name,
-            label=f"which {noun} you mean",
+            label=f"which {noun} you mean" if english else f"({noun})",
             value=columns,
             spoken=text,
-            said=(
-                "{value}",
-                "I mean {value}",
-                "it's {value}",
-                "{value} is the one",
-                "the one I mean is {value}",
-            ),
-            keywords=tuple(sorted({*noun.lower().split(), "which"})),
+            said=_POINTING if english else tuple(pack(self._language)["which"]["said"]),
+            keywords=tuple(sorted({*noun.lower().split(), "which"})) if english else (),
         )
         return row, name
 
@@ -203,6 +199,7 @@ class ChainBuilder:
 
 
 _MISSING = object()
+_POINTING = ("{value}", "I mean {value}", "it's {value}", "{value} is the one", "the one I mean is {value}")
 _COMMON = frozenset(
     "the your you for and with one that this under are have was which who want would like".split()
 )

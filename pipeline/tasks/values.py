@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from pipeline.records import Json
+from pipeline.tasks.languages import foreign_date, month_names
 
 _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}$")
 _MOMENT = re.compile(r"^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2})(:\d{2})?$")
@@ -15,9 +16,13 @@ _CLOCK = re.compile(r"^(\d{2}):(\d{2})(:\d{2})?$")
 _NUMBER = re.compile(r"(?<![\w.,])[-+]?\d+(?:[.,]\d{3})*(?:[.,]\d+)?(?![\w])")
 
 
-def spoken(value: Json, rng: random.Random, *, money: bool = False, year: int = 0) -> str:
+def spoken(
+    value: Json, rng: random.Random, *, money: bool = False, year: int = 0, language: str = "en"
+) -> str:
     """A value as a person says it; the wording of dates and times is drawn from `rng`. Money has two decimals; a date
     of another `year` is said with its year."""
+    if language != "en":
+        return written(value, money=money, year=year, language=language)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -40,7 +45,7 @@ def _number_text(value: float, *, money: bool) -> str:
     return f"{value:.2f}" if money else f"{value:.10g}"
 
 
-def written(value: Json, *, money: bool = False, year: int = 0) -> str:
+def written(value: Json, *, money: bool = False, year: int = 0, language: str = "en") -> str:
     """A value as an assistant writes it: one form, the same every time; dates as `spoken` has them."""
     if value is None:
         return "none"
@@ -49,11 +54,14 @@ def written(value: Json, *, money: bool = False, year: int = 0) -> str:
     if isinstance(value, float):
         return _number_text(value, money=money)
     if isinstance(value, list):
-        return ", ".join(written(item, money=money, year=year) for item in value)
+        return ", ".join(written(item, money=money, year=year, language=language) for item in value)
     text = str(value)
     moment = _moment(text)
     if moment:
         when, timed = moment
+        if language != "en":
+            day = foreign_date(when, language, year=bool(_year(when, year)))
+            return f"{day}, {when:%H:%M}" if timed else day
         day = f"{when:%B} {when.day}{_year(when, year)}"
         return f"{day} at {when:%H:%M}" if timed else day
     return text
@@ -141,6 +149,8 @@ def _says_moment(text: str, when: datetime, *, clock: bool) -> bool:
     month, short, day = f"{when:%B}".lower(), f"{when:%b}".lower(), when.day
     days = rf"0?{day}(?:st|nd|rd|th)?"
     named = re.search(rf"\b(?:{month}|{short})\.? {days}\b|\b{days} (?:of )?(?:{month}|{short})\b", low)
+    if not named:
+        named = re.search(rf"\b{day}\.? (?:de )?(?:{'|'.join(month_names(when.month))})\b", low)
     if not (named or f"{when:%Y-%m-%d}" in low):
         return False
     if not clock:

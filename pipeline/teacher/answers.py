@@ -12,6 +12,7 @@ from pipeline.tasks.values import written
 from pipeline.teacher.grammar import capital, speech, tidy
 from pipeline.teacher.told import told_columns
 from pipeline.worlds.mixed import home_of
+from pipeline.worlds.tongues import pack, tongue_of
 
 SHOWN = 6
 """Options and rows that are said one by one."""
@@ -25,17 +26,15 @@ class Teller:
         self.world = world
         self._rng = rng
         self._year = int(world.clock[:4])
+        self._language = tongue_of(world)
+        self._say = speech("agent", self._language)
         homes = {home.id: home for home in (home_of(world, call.tool) for call in task.reference)}
         self._money = frozenset().union(*map(money_columns, homes.values()))
         self._facts = {fact.name: fact for fact in task.facts}
 
     def plain_answer(self, goal: Goal) -> str:
         """The answer to a question that needs no tool."""
-        return (
-            self._rng.choice(goal.answer)
-            if goal.answer
-            else speech("agent").say("failed", self._rng, reason="")
-        )
+        return self._rng.choice(goal.answer) if goal.answer else self._say.say("failed", self._rng, reason="")
 
     def deed(self, call: ReferenceCall) -> str:
         """What the agent is about to do, as a verb phrase."""
@@ -49,7 +48,7 @@ class Teller:
         fitting = [text for text in words.done if set(PLACEHOLDER.findall(text)) <= set(arguments)]
         if fitting:
             return capital(fill(self._rng.choice(fitting), arguments))
-        return self._rng.choice(("It has been taken care of.", "That's done.", "It's done now.", "All set."))
+        return self._say.say("done_plain", self._rng)
 
     def result(self, call: ReferenceCall, value: Json) -> str:
         """The result of the last call of a goal."""
@@ -73,9 +72,9 @@ class Teller:
         if not rows:
             return tidy(fill(self._rng.choice(words.none), self._arguments(call)))
         said = [self._row(words.each, row) for row in rows[:SHOWN]]
-        intro = speech("agent").say("list_intro", self._rng)
+        intro = self._say.say("list_intro", self._rng)
         left = len(rows) - len(said)
-        tail = f" And {left} more." if left else ""
+        tail = f" {self._more(left)}" if left else ""
         if len(said) > 2 and self._rng.random() < 0.5:
             return intro + "\n" + "\n".join(f"- {capital(text)}" for text in said) + tail
         return f"{intro} {'; '.join(said)}.{tail}"
@@ -86,15 +85,22 @@ class Teller:
             return ""
         each = self.world.words.tools[call.tool].each
         said = [self._row(each, row) for row in rows[:SHOWN]]
-        more = f"; and {len(rows) - len(said)} more" if len(rows) > len(said) else ""
-        return "; ".join(said) + more
+        more = f"; {self._more(len(rows) - len(said))}" if len(rows) > len(said) else ""
+        return "; ".join(said) + more.rstrip(".")
+
+    def _more(self, left: int) -> str:
+        return (
+            f"And {left} more."
+            if self._language == "en"
+            else self._say.say("and_more", self._rng, left=str(left))
+        )
 
     def _row(self, template: str, row: Json) -> str:
         values = {k: self._written(k, v) for k, v in row.items()} if isinstance(row, dict) else {}
         return fill(template, values).strip().rstrip(".")
 
     def _written(self, name: str, value: Json) -> str:
-        return written(value, money=name in self._money, year=self._year)
+        return written(value, money=name in self._money, year=self._year, language=self._language)
 
     def _arguments(self, call: ReferenceCall) -> dict[str, str]:
         """Arguments as the agent says them: rows by their description, values as they are."""
@@ -106,10 +112,16 @@ class Teller:
             word = about.get(name)
             if word and word.source and not word.known:
                 entity = self.world.words.entities[word.source.split(".")[0]]
-                values[name] = _agent_view(fact.spoken) if fact else f"the {entity.noun}"
+                values[name] = self._view(fact.spoken) if fact else self._the(entity.noun)
             else:
                 values[name] = self._written(name, value)
         return values
+
+    def _view(self, description: str) -> str:
+        return _agent_view(description) if self._language == "en" else description
+
+    def _the(self, noun: str) -> str:
+        return f"the {noun}" if self._language == "en" else pack(self._language)["the"][noun]
 
 
 def _agent_view(description: str) -> str:

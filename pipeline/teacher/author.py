@@ -19,6 +19,7 @@ from pipeline.teacher.minds import change_minds, disclose
 from pipeline.teacher.sketch import Sketch, join, rehearse
 from pipeline.worlds.mixed import ahead, compose
 from pipeline.worlds.sql import SqlWorld
+from pipeline.worlds.tongues import in_language, speaks, tongue_of
 
 TRIES = 25
 """Attempts at one task before the author gives it up."""
@@ -56,7 +57,8 @@ class TeacherAuthor:
                 kind = self._toolset_kind(rng)
             partners = self.surroundings.partners(world) if kind == "two" else []
             worlds = [world, rng.choice(partners)] if partners else [world]
-            with _opened(worlds) as lives:
+            language = self._language(world, rng) if len(worlds) == 1 else "en"
+            with _opened(worlds, language) as lives:
                 sketch = self._sketch(lives, rng)
                 task = self._finish(sketch, worlds, kind, rng) if sketch else None
             if task is not None and rng.random() < self.config.keeps(task.axes):
@@ -66,6 +68,11 @@ class TeacherAuthor:
     def _toolset_kind(self, rng: random.Random) -> str:
         kinds = list(self.config.toolsets)
         return rng.choices(kinds, [self.config.toolsets[kind] for kind in kinds])[0]
+
+    def _language(self, world: World, rng: random.Random) -> str:
+        """The user's language: one that the world can be had in."""
+        names = [name for name in self.config.languages if speaks(world, name)]
+        return rng.choices(names, [self.config.languages[name] for name in names])[0] if names else "en"
 
     # ---- goals ------------------------------------------------------------------------------------------
 
@@ -78,7 +85,8 @@ class TeacherAuthor:
         for part, live in enumerate(lives.copies):
             live.reset()
             live.advance(ahead(live.world, lives.world.clock))
-            draft = Draft(live.world, live, rng, lives.world.clock)
+            home = lives.world if parts == 1 else live.world
+            draft = Draft(home, live, rng, lives.world.clock)
             share = max(1, (number + parts - 1 - part) // parts)
             self._fill(draft, share, rng, alone=parts == 1)
             if not draft.goals:
@@ -89,8 +97,11 @@ class TeacherAuthor:
     def _fill(self, draft: Draft, number: int, rng: random.Random, *, alone: bool) -> None:
         kinds = list(self.config.goal_kinds)
         weights = [self.config.goal_kinds[kind] for kind in kinds]
+        native = tongue_of(draft.world) == "en"
         for _ in range(number):
             kind = rng.choices(kinds, weights)[0]
+            if kind in ("refuse", "unserved") and not native:
+                kind = "act"
             if kind in ("unserved", "talk", "refuse") and (not alone or draft.goals) and rng.random() < 0.5:
                 kind = "act"
             if not draft.add(kind):
@@ -106,8 +117,9 @@ class TeacherAuthor:
             size = rng.choices(sizes, [self.config.distractors[one] for one in sizes])[0]
             lent = self.surroundings.distractors(worlds, relevant, size, rng)
         world, offered = toolset(worlds, relevant, lent, rng)
-        persona = rng.choice(personas())
-        agent = agent_for(worlds, offered, world.clock, rng)
+        language = tongue_of(sketch.lives.world)
+        persona = rng.choice([one for one in personas() if one.language == language])
+        agent = agent_for(worlds, offered, world.clock, rng, language)
         change_minds(self.config, sketch, agent, rng)
         disclose(self.config, sketch, persona, rng)
         faults = plan_faults(self.config, sketch, rng)
@@ -134,11 +146,11 @@ class TeacherAuthor:
 
 
 @contextmanager
-def _opened(worlds: Sequence[World]) -> Iterator[Lives]:
-    """Copies of the worlds for the time of one task."""
+def _opened(worlds: Sequence[World], language: str) -> Iterator[Lives]:
+    """Copies of the worlds for the time of one task, spoken of in a language."""
     copies = [SqlWorld(world) for world in worlds]
     try:
-        yield Lives(compose(worlds), copies)
+        yield Lives(in_language(compose(worlds), language), copies)
     finally:
         for live in copies:
             live.close()

@@ -13,6 +13,7 @@ from pipeline.config.tasks import TasksConfig
 from pipeline.records import Call, Fault, Json, ReferenceCall
 from pipeline.tasks.lives import Lives
 from pipeline.teacher.sketch import REFUSES, Sketch
+from pipeline.worlds.tongues import tongue_of
 
 _WAITS = (2.0, 5.0, 10.0, 30.0)
 
@@ -49,6 +50,8 @@ def plan_faults(config: TasksConfig, sketch: Sketch, rng: random.Random) -> tupl
 def _possible(config: TasksConfig, sketch: Sketch, rng: random.Random) -> Iterator[tuple[str, Planned]]:
     """Every fault of a kind that is wanted, at every call where it can be met."""
     answers = _answers(sketch)
+    # Refusals come in the words of the tool: in another language they would have to be translated.
+    silent = () if tongue_of(sketch.lives.world) == "en" else ("changed",)
     seen: Counter[str] = Counter()
     for position, call in enumerate(sketch.calls):
         if call.withdrawn:
@@ -56,7 +59,7 @@ def _possible(config: TasksConfig, sketch: Sketch, rng: random.Random) -> Iterat
         seen[call.tool] += 1
         tool_weight = _weight(config, call.tool)
         for kind, make in _MAKERS.items():
-            if not config.faults.get(kind) or not tool_weight:
+            if not config.faults.get(kind) or not tool_weight or kind in silent:
                 continue
             fault = Fault(tool=call.tool, nth=seen[call.tool], kind="error")
             planned = make(sketch, position, fault, answers, rng)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from pipeline.assets import asset
+from pipeline.worlds.tongues import pack
 from pipeline.yaml_files import parse_yaml
 
 _SYMBOL = re.compile(r"<(\w+)>")
@@ -58,7 +59,7 @@ def capital(text: str) -> str:
 _AFTER_GREETING = re.compile(
     r"^((?:Hi|Hello|Hey|Heya|Hiya|Yo|Sup|Morning|Good day|Dear|Alright|Greetings|Ok)\b[\w' ]{0,20}, )([A-Z])(?=[a-z])"
 )
-_SENTENCE = re.compile(r"(^|[.!?…] +)([a-zà-ÿ])")
+_SENTENCE = re.compile(r"(^|[.!?…] +)([¿¡]?[a-zà-ÿ])")
 
 
 def tidy(text: str) -> str:
@@ -73,7 +74,9 @@ def tidy(text: str) -> str:
     return _SENTENCE.sub(lambda match: match[1] + match[2].upper(), text)
 
 
-@lru_cache(maxsize=4)
-def speech(name: str) -> Grammar:
-    """The grammar `tools_repo/speech/NAME.yaml`."""
+@lru_cache(maxsize=16)
+def speech(name: str, language: str = "en") -> Grammar:
+    """The grammar `tools_repo/speech/NAME.yaml`, or that part of a language's pack."""
+    if language != "en":
+        return Grammar(pack(language)[name])
     return Grammar(parse_yaml(asset(f"tools_repo/speech/{name}.yaml").read_text(encoding="utf-8")))

@@ -9,6 +9,7 @@ from pipeline.records import AgentProfile, Fact, Message, ReferenceCall, Task
 from pipeline.tasks.telling import states
 from pipeline.tasks.values import folded, mentions
 from pipeline.teacher.grammar import Grammar
+from pipeline.worlds.tongues import pack
 
 _CLAUSES = ("whether", "how", "what", "when", "which", "if", "where")
 
@@ -57,10 +58,12 @@ def _asks_for(text: str, fact: Fact) -> bool:
     return "?" in text and label in folded(text)
 
 
-def ask(facts: Sequence[Fact], agent: AgentProfile, say: Grammar, rng: random.Random) -> str:
+def ask(
+    facts: Sequence[Fact], agent: AgentProfile, say: Grammar, rng: random.Random, language: str = "en"
+) -> str:
     """A question for facts, in the agent's tone."""
-    labels = _listed([fact.label for fact in facts])
-    if any(fact.label.split(" ")[0] in _CLAUSES for fact in facts):
+    labels = _listed([fact.label for fact in facts], "and" if language == "en" else pack(language)["and"])
+    if language == "en" and any(fact.label.split(" ")[0] in _CLAUSES for fact in facts):
         return say.say("ask_clause", rng, labels=labels)
     if len(facts) > 1:
         return say.say("ask_many", rng, labels=labels)
@@ -71,5 +74,5 @@ def ask(facts: Sequence[Fact], agent: AgentProfile, say: Grammar, rng: random.Ra
     return say.of("ask", kind, rng, labels=labels)
 
 
-def _listed(labels: Sequence[str]) -> str:
-    return labels[0] if len(labels) == 1 else ", ".join(labels[:-1]) + " and " + labels[-1]
+def _listed(labels: Sequence[str], joined: str) -> str:
+    return labels[0] if len(labels) == 1 else f"{', '.join(labels[:-1])} {joined} {labels[-1]}"

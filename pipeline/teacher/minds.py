@@ -12,6 +12,7 @@ from pipeline.tasks.agents import devices
 from pipeline.tasks.mutations import changed_value
 from pipeline.tasks.values import mentions, spoken
 from pipeline.teacher.sketch import Sketch
+from pipeline.worlds.tongues import tongue_of
 
 _LOOKED_UP = re.compile(r"\b(?:number|code|reference|id|card|iban|tracking|serial|barcode|confirmation)\b")
 _BY_HEART = re.compile(r"\b(?:phone|mobile|new|flat|house|room|seat|floor|pin)\b")
@@ -32,7 +33,8 @@ def _disclosed(config: TasksConfig, sketch: Sketch, fact: Fact, persona: Persona
     ]
     if in_all:
         return fact
-    if rng.random() < config.device_rate and _on_paper(sketch, fact):
+    english = tongue_of(sketch.lives.world) == "en"
+    if english and rng.random() < config.device_rate and _on_paper(sketch, fact):
         device = rng.choice(devices())
         return fact.replace(disclosure="asked", device=device["name"])
     if rng.random() < persona.upfront:
@@ -134,7 +136,7 @@ def _plausible(world: World, call: ReferenceCall, name: str, rng: random.Random)
     other = changed_value(value, schema, rng)
     if other == value or (isinstance(other, int) and other > schema.get("maximum", other)):
         return None
-    return spoken(other, rng)
+    return spoken(other, rng, language=tongue_of(world))
 
 
 def _not_at_all(sketch: Sketch, goal: int, step: int, rng: random.Random) -> bool:

@@ -29,12 +29,14 @@ from pipeline.teacher.flaws import Flaw
 from pipeline.teacher.grammar import speech
 from pipeline.teacher.hearing import Hearing, ask
 from pipeline.teacher.manner import formal
+from pipeline.worlds.tongues import in_language, tongue_of
 
 Script = Generator[AgentTurn, None, None]
 RETRIES = 3
 _AFFIRMED = re.compile(
     r"\b(yes|yep|yeah|sure|okay|ok|fine|absolutely|agreed|agree|of course|sounds good|right|definitely|please do|"
     r"by all means|that works|correct|certainly|exactly|go ahead|do it|proceed|alright|better now|even so|no objections|"
+    r"ja|gern|einverstanden|sí|de acuerdo|vale|claro|oui|d'accord|bien sûr|entendu|"
     r"no second thoughts|i'm sure|i want|make it so|on those terms|as discussed|as you|live with|expected|knew that|do that)\b"
 )
 _LEADS = {"PARTIAL": "incomplete", "STALE": "cached"}
@@ -60,7 +62,8 @@ class TeacherPolicy:
 
     def __init__(self, task: Task, world: World, seed: str, flaw: Flaw | None = None) -> None:
         self.task = task
-        self.world = world
+        self.world = world = in_language(world, task.persona.language)
+        self._language = tongue_of(world)
         self._rng = random.Random(f"policy/{seed}")
         self._flaw = flaw
         self._hearing = Hearing(task)
@@ -70,7 +73,7 @@ class TeacherPolicy:
         self._results: dict[int, _Done] = {}
         self._facts = {fact.name: fact for fact in task.facts}
         self._reads = {tool.name for tool in world.tools if tool.annotations.read_only}
-        self._say = speech("agent")
+        self._say = speech("agent", self._language)
         self._tell = Teller(task, world, self._rng)
         self._note = ""
 
@@ -147,7 +150,7 @@ class TeacherPolicy:
                 if not f.name.startswith("which ") and not hearing.knows(f)
             ]
             batch = list({f.name: f for f in (more if self._rng.random() < 0.5 else missing)}.values())[:3]
-            yield self._turn(ask(batch, self.task.agent, self._say, self._rng))
+            yield self._turn(ask(batch, self.task.agent, self._say, self._rng, self._language))
 
     def _ask_which(self, call: ReferenceCall, name: str) -> str:
         noun = self._facts[name].label.removeprefix("which ").removesuffix(" you mean")
@@ -383,7 +386,7 @@ class TeacherPolicy:
 
     def _turn(self, content: str, calls: tuple[ToolCall, ...] = ()) -> AgentTurn:
         note, self._note = self._note, ""
-        if self.task.agent.formality == "formal":
+        if self.task.agent.formality == "formal" and self._language == "en":
             content = formal(content)
         size = len(content) + sum(len(call.raw) + len(call.name) for call in calls)
         return AgentTurn(content=content, calls=calls, usage=Usage(tokens_out=size // 4 + 1), note=note)

@@ -12,6 +12,7 @@ from pipeline.tasks.agents import devices
 from pipeline.tasks.values import mentions
 from pipeline.teacher.grammar import capital, speech, tidy
 from pipeline.worlds.mixed import MixedWorld
+from pipeline.worlds.tongues import in_language, pack, tongue_of
 
 
 class TeacherUser:
@@ -19,7 +20,8 @@ class TeacherUser:
 
     def __init__(self, task: Task, world: World, seed: str) -> None:
         self.task = task
-        self.world = world
+        self.world = in_language(world, task.persona.language)
+        self._language = tongue_of(self.world)
         self._seed = seed
         self._tries: tuple[int, int] = (0, 0)
 
@@ -45,10 +47,12 @@ class TeacherUser:
         values = {
             "vp": phrase.rstrip("?."),
             "facts": " ".join(_sentence(text) for text in stated),
-            "facts_lc": _clauses(stated),
+            "facts_lc": _clauses(stated, "and" if self._language == "en" else pack(self._language)["and"]),
             "aside": self._aside(goal, rng),
             "because": rng.choice(goal.reasons) if goal and goal.reasons else "I have to",
         }
+        if self._language != "en":
+            return self._foreign(move, bool(stated), values, rng)
         grammar = speech("user")
         if goal and not goal.reasons and move.act in ("open", "next", "nudge"):
             plain = self._without_reason(move.act, values, style, asks(phrase), rng)
@@ -60,6 +64,18 @@ class TeacherUser:
             return self._styled(tidy(f"{rng.choice(leads)} {values['facts']}"), move, rng)
         rule = move.act if stated or move.act not in ("answer", "correct") else "nudge"
         return self._styled(grammar.say(rule, rng, **values), move, rng)
+
+    def _foreign(self, move: UserMove, stating: bool, values: dict[str, str], rng: random.Random) -> str:
+        """The words in another language: questions, wishes and wishes with a reason open differently."""
+        grammar, goal = speech("user", self._language), move.goal
+        if move.act in ("open", "next") and goal:
+            kind = "_question" if goal.kind == "talk" else "_because" if goal.reasons else ""
+            rule = move.act + kind
+            if move.act == "open":
+                return grammar.of(rule, "plain", rng, **values)
+            return grammar.say(rule, rng, **values)
+        rule = move.act if stating or move.act not in ("answer", "correct") else "nudge"
+        return grammar.say(rule, rng, **values)
 
     def _aside(self, goal: Goal | None, rng: random.Random) -> str:
         """A remark of the world; none for a goal in another world than the first, whose people it would not be."""
@@ -136,11 +152,11 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else text + "."
 
 
-def _clauses(stated: Sequence[str]) -> str:
+def _clauses(stated: Sequence[str], and_: str) -> str:
     parts = [text.strip().rstrip(".") for text in stated]
     if not parts:
         return ""
-    joined = parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+    joined = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {and_} {parts[-1]}"
     return joined + "."
 
 
