@@ -248,6 +248,7 @@ def _answer(
         "error": error,
         "cached": all(row.cached for row in rows),
         "attempts": sum(row.attempts for row in rows),
+        "repairs": len(chain) - 1,
     }
     if heard is None:
         return ChatAnswer(**common)

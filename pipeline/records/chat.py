@@ -79,4 +79,6 @@ class ChatAnswer(Record):
     """What the endpoint says it is."""
     cached: bool = False
     attempts: int = 1
+    repairs: int = 0
+    """How often the model was shown what was wrong with the form of its answer."""
     error: str = ""

@@ -32,6 +32,8 @@ class Said(Generic[A]):
     usage: Usage
     kind: str = ""
     problem: str = ""
+    repairs: int = 0
+    """How often the door had it put right before: answers that were no JSON of the wanted form."""
 
 
 class Asker:
@@ -69,13 +71,14 @@ class Asker:
         )
         if answer.outcome is not Outcome.OK:
             kind, problem = _trouble(answer)
-            return Said(None, answer.content, answer.usage, kind, problem)
+            return Said(None, answer.content, answer.usage, kind, problem, answer.repairs)
         try:
-            return Said(form.model_validate(answer.parsed), answer.content, answer.usage)
+            value = form.model_validate(answer.parsed)
+            return Said(value, answer.content, answer.usage, repairs=answer.repairs)
         except ValidationError as error:
             found = error.errors(include_input=False, include_url=False)[0]
             problem = f"{'/'.join(map(str, found['loc']))}: {found['msg']}"
-            return Said(None, answer.content, answer.usage, "misfit", problem)
+            return Said(None, answer.content, answer.usage, "misfit", problem, answer.repairs)
 
 
 @dataclass

@@ -46,7 +46,10 @@ class Step:
     cost: float = 0.0
 
     def count(self, said: Said[Any]) -> None:
-        self.asked += 1
+        """Books an answer, and those before it that were no JSON of the wanted form."""
+        self.asked += 1 + said.repairs
+        self.repairs += said.repairs
+        self.caught += ["form"] * said.repairs
         self.tokens += said.usage.tokens_in + said.usage.tokens_out
         self.cost += said.usage.cost
 
