@@ -144,7 +144,8 @@ class TaskMaker:
                 return proposal
             await self._task(plan, proposal, random.Random(f"{self._world.id}/{plan.signature}"))
             if proposal.task is None:
-                return proposal
+                wish.object(f"With this wish there were no fitting facts: {proposal.message}")
+                continue
             proposal.kind, proposal.message = await self._proven(proposal)
             step = Step("gate", proposal.task.id, asked=1, repairs=attempt, kept=not proposal.kind)
             step.kind, step.message = proposal.kind, proposal.message

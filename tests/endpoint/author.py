@@ -486,7 +486,11 @@ DOMAINS = ("clubs", "workshops", "schools", "harbors", "gardens", "theaters", "c
 
 
 def _at_tool(error: Error, stage: str, shop: Shop, asked: str) -> bool:
-    return stage != "tool" or tool_in(asked) == (error.tool.format(**_words(shop)) or shop.start)
+    """Whether an error is meant for this request: this tool, or this table."""
+    wanted = error.tool.format(**_words(shop))
+    if stage == "tool":
+        return tool_in(asked) == (wanted or shop.start)
+    return stage != "rows" or not wanted or f"Fill the table {wanted} with" in asked
 
 
 def _words(shop: Shop) -> dict[str, str]:
