@@ -54,7 +54,7 @@ def _source(location: Location, origins: Origins) -> str:
 def _told(one: Any, model: type[BaseModel]) -> str:
     location = one["loc"]
     key = ".".join(str(part) for part in location if part != "[key]")
-    if location[-1:] == ("[key]",):
+    if location[-1:] == ("[key]",) and one["type"] == "literal_error":
         return f"unknown key {key}, which {_WORDS['literal_error'].format(**one['ctx'])}"
     if one["type"] == "extra_forbidden":
         return f"unknown key {key}{_did_you_mean(location, model)}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from pipeline.config.section import Section
+from pipeline.config.section import Section, Weights
 
 FAULTS = (
     "error", "rate_limit", "timeout_before", "timeout_after", "partial", "truncated", "stale", "denied", "outage",
@@ -17,25 +17,31 @@ FAULTS = (
 class TasksConfig(Section):
     count: int = Field(default=240, ge=1)
     """Tasks to propose, spread evenly over the worlds."""
-    goal_counts: dict[int, float] = {1: 0.5, 2: 0.35, 3: 0.15}
+    goal_counts: Weights[Annotated[int, Field(ge=1, le=8)]] = {1: 0.5, 2: 0.35, 3: 0.15}
     """Weight of tasks with so many goals."""
-    goal_kinds: dict[str, float] = {"act": 0.58, "ask": 0.2, "refuse": 0.1, "unserved": 0.06, "talk": 0.06}
+    goal_kinds: Weights[Literal["act", "ask", "refuse", "unserved", "talk"]] = {
+        "act": 0.58,
+        "ask": 0.2,
+        "refuse": 0.1,
+        "unserved": 0.06,
+        "talk": 0.06,
+    }
     """Weights of what the user wants."""
     axes: dict[str, dict[int, float]] = {}
     """How often a task with such a value of an axis is kept when it is drawn, from 0 to 1, for any axis (calls, hops,
     entities, parallel, hidden_facts, corrections, changes_of_mind, user_lookups, consents, policy_conflicts,
     impossible, unserved, talk, recoveries, worlds, tools, distractors): `hops: {0: 0.2, 2: 1}` keeps a fifth of those
     with no or one hop. A value takes the chance of the largest smaller one that is listed; axes left out are free."""
-    toolsets: dict[Literal["own", "mixed", "two"], float] = {"own": 0.5, "mixed": 0.35, "two": 0.15}
+    toolsets: Weights[Literal["own", "mixed", "two"]] = {"own": 0.5, "mixed": 0.35, "two": 0.15}
     """Weights: the tools of the task's world alone; with distractors from other worlds; goals in two worlds (where
     another world begins on the same day)."""
-    distractors: dict[int, float] = {3: 0.3, 8: 0.35, 15: 0.25, 30: 0.1}
+    distractors: Weights[Annotated[int, Field(ge=0)]] = {3: 0.3, 8: 0.35, 15: 0.25, 30: 0.1}
     """Weight of toolsets of several worlds with so many distractors, found by similarity."""
     neighbors: int = Field(default=48, ge=0)
     """Worlds among which a unit of work looks for distractors and second worlds."""
     fault_rate: float = Field(default=0.3, ge=0, le=1)
     """Share of tasks with an injected fault, as far as one fits."""
-    faults: dict[str, float] = {
+    faults: Weights[str] = {
         "error": 1.0,
         "rate_limit": 1.0,
         "timeout_before": 1.0,
@@ -49,9 +55,9 @@ class TasksConfig(Section):
     }
     """Weights of the kinds of faults: passing errors, rate limits, time-outs before and after the commit, lists cut
     with and without a word, answers from the past, permission lost, a lasting outage, somebody else being first."""
-    fault_tools: dict[str, float] = {}
+    fault_tools: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = {}
     """Factors by tool name, for patterns like `find_*`: where faults happen more often, less often, or never (0)."""
-    languages: dict[str, float] = {"en": 0.4, "de": 0.2, "es": 0.2, "fr": 0.2}
+    languages: Weights[str] = {"en": 0.4, "de": 0.2, "es": 0.2, "fr": 0.2}
     """Weights of the user's language in worlds that can be had in it (`tools_repo/speech/de.yaml`, `es.yaml`,
     `fr.yaml` say which: the town library); users of all other worlds speak English."""
     change_rate: float = Field(default=0.25, ge=0, le=1)
