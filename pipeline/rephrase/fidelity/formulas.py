@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from pipeline.records import Finding, Span
+from pipeline.rephrase.fidelity import symbolic
 from pipeline.rephrase.fidelity.analysis import Analysis
 from pipeline.rephrase.fidelity.latex import Unreadable, is_number, tidy, value
 from pipeline.rephrase.fidelity.quantities import quantities
@@ -125,6 +126,10 @@ def _rounded(number: complex) -> tuple[str, str]:
     ) < _FLOATS else f"{number.real:.9g}", ("0" if abs(number.imag) < _FLOATS else f"{number.imag:.9g}")
 
 
+Gone = tuple[str, int, int, Relation | None]
+"""A formula without a counterpart: its text, its place, and the relation where it is one."""
+
+
 def compare_formulas(source: Analysis, rewrite: Analysis, ours: Formulas, theirs: Formulas) -> list[Finding]:
     """Findings for formulas lost, added or changed, and for wrong arithmetic in the rewriting."""
     if not ours.sides and not theirs.sides:
@@ -132,11 +137,40 @@ def compare_formulas(source: Analysis, rewrite: Analysis, ours: Formulas, theirs
     wrong = [relation for relation in theirs.relations if _false(relation) and not _known(relation, ours)]
     lost = _lost(ours, theirs)
     added = [item for item in _lost(theirs, ours) if not _derived(item, ours)]
+    lost, added = _unequal(lost, added)
     findings = [_arithmetic(rewrite, relation) for relation in wrong]
     return findings + list(_paired(source, rewrite, lost, added))
 
 
-Gone = tuple[str, int, int, Relation | None]
+def _unequal(lost: list[Gone], added: list[Gone]) -> tuple[list[Gone], list[Gone]]:
+    """Both lists without the pairs that the probe cannot read and that math-verify holds to be equal."""
+    rest, left = list(added), []
+    for item in lost:
+        partner = next(
+            (other for other in rest if _unread(item) and _unread(other) and _same(item, other)), None
+        )
+        if partner is None:
+            left.append(item)
+        else:
+            rest.remove(partner)
+    return left, rest
+
+
+def _unread(gone: Gone) -> bool:
+    """Whether a formula, or a side of it, could only be compared as text."""
+    relation = gone[3]
+    keys = [_key(gone[0])] if relation is None else [relation.left.key, relation.right.key]
+    return any(key[0] == "text" for key in keys)
+
+
+def _same(a: Gone, b: Gone) -> bool:
+    one, other = a[3], b[3]
+    if one is None or other is None:
+        return one is other and symbolic.equal(a[0], b[0]) is True
+    return one.op == other.op and all(
+        x.key == y.key or symbolic.equal(x.text, y.text) is True
+        for x, y in ((one.left, other.left), (one.right, other.right))
+    )
 
 
 def _lost(some: Formulas, other: Formulas) -> list[Gone]:

@@ -173,8 +173,7 @@ def _proper(tokens: list[Token], at: int, language: str) -> bool:
     if (
         token.kind != "word"
         or not token.text[0].isupper()
-        or token.lower in _DETERMINERS
-        and language == "de"
+        or (token.lower in _DETERMINERS and language == "de")
     ):
         return False
     if language != "de" or _sure(token):
