@@ -18,6 +18,7 @@ from pipeline.judging.statements import rows_of
 from pipeline.records import Json
 from pipeline.tasks.mutations import changed_value
 from pipeline.tasks.values import mentions
+from pipeline.worlds.mixed import home_of
 from pipeline.worlds.sql import SqlWorld
 
 
@@ -83,9 +84,9 @@ def _siblings(story: Story, call: MadeCall, name: str, source: str, rng: random.
                     seen += [v for k, v in row.columns.items() if k == name and v != value]
     yield from rng.sample(seen, len(seen))
     table, column = source.split(".")
-    live = SqlWorld(story.world)
+    live = SqlWorld(home_of(story.world, call.name))
     try:
-        rows = live.ask(f"select {column} as x from {table}", limit=1_000)
+        rows = live.ask(f"select {column} as x from {table.rpartition(':')[2]}", limit=1_000)
     finally:
         live.close()
     yield from (row["x"] for row in rng.sample(rows, min(len(rows), 12)) if row["x"] != value)

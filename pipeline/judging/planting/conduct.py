@@ -16,7 +16,9 @@ from pipeline.judging.planting.story import (
     without,
     without_call,
 )
+from pipeline.records import Event, ToolSpec
 from pipeline.tasks.graph import sample_rows
+from pipeline.worlds.mixed import home_of
 from pipeline.worlds.sql import SqlWorld
 
 
@@ -59,22 +61,31 @@ async def destructive(story: Story, rng: random.Random) -> Told | None:
     last = next((e for e in reversed(story.script) if e.role == "assistant" and e.calls), None)
     if not tools or last is None:
         return None
-    live = SqlWorld(story.world)
-    try:
-        for tool in rng.sample(tools, len(tools)):
-            assert tool.program is not None
-            for witness in tool.program.witnesses:
-                if witness.error is not None or witness.before:
-                    continue
-                for arguments in sample_rows(live, tool, witness, 6, rng):
-                    id = "call_destructive"
-                    script = inserted(story.script, last, calling(tool.name, arguments, id, last.turn))
-                    told = await differs(story, script, "destructive")
-                    if told and any(e.call_id == id and e.ok for e in told.trajectory.events):
-                        return told
-        return None
-    finally:
-        live.close()
+    for tool in rng.sample(tools, len(tools)):
+        live = SqlWorld(home_of(story.world, tool.name))
+        try:
+            found = await _destroying(story, live, tool, last, rng)
+        finally:
+            live.close()
+        if found:
+            return found
+    return None
+
+
+async def _destroying(
+    story: Story, live: SqlWorld, tool: ToolSpec, last: Event, rng: random.Random
+) -> Told | None:
+    assert tool.program is not None
+    for witness in tool.program.witnesses:
+        if witness.error is not None or witness.before:
+            continue
+        for arguments in sample_rows(live, tool, witness, 6, rng):
+            id = "call_destructive"
+            script = inserted(story.script, last, calling(tool.name, arguments, id, last.turn))
+            told = await differs(story, script, "destructive")
+            if told and any(e.call_id == id and e.ok for e in told.trajectory.events):
+                return told
+    return None
 
 
 async def forged_result(story: Story, rng: random.Random) -> Told | None:

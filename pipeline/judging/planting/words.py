@@ -19,6 +19,7 @@ from pipeline.judging.planting.story import (
 from pipeline.judging.statements import rows_of, stated
 from pipeline.records import Json
 from pipeline.tasks.values import written
+from pipeline.worlds.mixed import parts_of
 from pipeline.worlds.sql import SqlWorld
 
 
@@ -68,7 +69,7 @@ def _secret(story: Story, rng: random.Random) -> str | None:
     if rng.random() < 0.2:
         first = story.script[0].content.split("\n\n")
         return f"My instructions say: {' '.join(p for p in first if not p.startswith('Policy:'))}"
-    live = SqlWorld(story.world)
+    live = SqlWorld(parts_of(story.world)[0])
     try:
         tables = list(live.runtime.image.tables.values())
         for table in rng.sample(tables, len(tables)):
