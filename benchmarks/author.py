@@ -64,7 +64,7 @@ def plan(count: int) -> dict[int, Error]:
 def world_faults(world: World, shop: Shop) -> list[str]:
     """Where an admitted world differs from the sound one, which may hold less but nothing else."""
     found = []
-    if world.schema_sql != shop.schema()["sql"]:
+    if world.schema_sql != shop.sql:
         found.append("schema")
     if world.summary != shop.plan()["summary"]:
         found.append("summary")

@@ -43,7 +43,13 @@ class WorldPlan(Record):
 
 
 class Schema(Record):
-    sql: str = Field(max_length=6000, description="the statements CREATE TABLE")
+    """One statement for each table: a list is easier to finish than one long text."""
+
+    statements: list[str] = Field(min_length=2, max_length=8, description="one CREATE TABLE each")
+
+    @property
+    def sql(self) -> str:
+        return "\n".join(f"{one.strip().rstrip(';')};" for one in self.statements)
 
 
 class Rows(Record):

@@ -154,9 +154,12 @@ class WorldMaker:
                 return Checked(problems=[("broken DDL", error.what)])
             return Checked(answer.sql if not found else None, [("broken DDL", text) for text in found])
 
+        schema = schema_of(Schema)
+        statements = {**schema["properties"]["statements"], "minItems": len(planned)}
         sql, step = await self.stage(
-            "schema", Schema, check, made.steps, base["name"], prose=False, world=_told(base, plan)
-        )
+            "schema", Schema, check, made.steps, base["name"], prose=False, world=_told(base, plan),
+            schema={**schema, "properties": {"statements": statements}},
+        )  # fmt: skip
         if sql is None:
             raise _Rejected(step.kind, f"tables: {step.message}")
         return str(sql)
@@ -230,7 +233,7 @@ class WorldMaker:
         proven, _ = await self.stage(
             "tool", ToolBody, check, made.steps, f"{base['name']}.{idea.name}",
             world=_told(base), tool=idea.name, does=idea.does, kind=idea.kind,
-            others=[_signature(one.entry) for one in tools], now=base["clock"].replace("T", " "),
+            others=[_signature(one.entry) for one in tools], now=base["clock"],
         )  # fmt: skip
         if proven is not None:
             tools.append(proven)

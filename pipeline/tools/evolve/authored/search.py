@@ -117,7 +117,7 @@ def _made_up(live: SqlWorld, name: str, key: bool) -> list[str]:
     now = datetime.fromisoformat(live.world.clock)
     days = [now + timedelta(days=step) for step in (1, 7, -30, 365)]
     if re.search(r"time|starts|ends|begins|_at$|when", name):
-        return [f"{day:%Y-%m-%d} 10:00" for day in days]
+        return [f"{day:%Y-%m-%d}T10:00:00" for day in days]
     if re.search(r"date|day|from|until|due|expir|since", name):
         return [f"{day:%Y-%m-%d}" for day in days]
     return ["something else", "none"]

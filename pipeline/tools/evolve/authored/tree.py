@@ -131,7 +131,7 @@ class Tree:
 async def grow(pen: Asker, config: AuthorSection, leaves: int | None = None) -> Tree:
     """The tree, level by level, with at least so many leaves (None: all that its breadth gives).
 
-    A level is begun in all categories before one of them is finished, so that a small tree is a broad one. What a node
+    A level is begun in all categories before one of them is finished, its parents in turn, so that a small tree is a broad one. What a node
     cannot name within the repairs is left out, with its account.
     Every answer is in the journal as soon as it is paid for, so a tree that was interrupted goes on at its next node.
     EndpointDown and BudgetExceeded pass through.
