@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from pipeline.config.trajectories import LimitsConfig
 from pipeline.judging.judge import judge
+from pipeline.models.players.entities import EntityAsker
+from pipeline.models.structured import Unreadable
 from pipeline.records import Policy, Task, ToolSpec, World, WorldError
 from pipeline.rollout.episode import Episode
+from pipeline.stages.authored_tasks import authored_tasks
+from pipeline.stages.authoring import authored
 from pipeline.stages.context import Context, Tally, call_rows
 from pipeline.stages.players import Players
 from pipeline.stages.tasks import Rows
@@ -17,7 +21,7 @@ from pipeline.tasks.gate import Attempt, Outcome, gate
 from pipeline.teacher.author import TeacherAuthor
 from pipeline.teacher.played import played_world
 from pipeline.teacher.policy import TeacherPolicy
-from pipeline.teacher.toolsets import Played, toolsets
+from pipeline.teacher.toolsets import Played, entities_of, toolsets
 from pipeline.teacher.user import TeacherUser
 from pipeline.worlds.simulated import Memory, SimulatedHost
 
@@ -30,9 +34,9 @@ BATCHES = 3
 
 @dataclass(frozen=True)
 class Plan:
-    """The worlds behind the run's toolsets, in order, and why there is none behind the others."""
+    """The run's toolsets with the worlds behind them, in order, and why there is none behind the others."""
 
-    worlds: tuple[World, ...] = ()
+    played: tuple[tuple[Played, World], ...] = ()
     refused: tuple[tuple[str, str], ...] = ()
 
 
@@ -41,16 +45,16 @@ def plan(context: Context) -> Plan:
     settings = context.config.simulated
     if settings.tasks == 0:
         return Plan()
-    worlds: list[World] = []
+    found: list[tuple[Played, World]] = []
     refused: list[tuple[str, str]] = []
     for toolset in _toolsets(context):
-        if len(worlds) == settings.toolsets:
+        if len(found) == settings.toolsets:
             break
         try:
-            worlds.append(played_world(toolset, context.config.seed))
+            found.append((toolset, played_world(toolset, context.config.seed)))
         except WorldError as error:
             refused.append((toolset.name, error.what))
-    return Plan(tuple(worlds), tuple(refused))
+    return Plan(tuple(found), tuple(refused))
 
 
 def _toolsets(context: Context) -> list[Played]:
@@ -63,7 +67,7 @@ def played_units(context: Context) -> int:
     """Units of a few toolsets each; none when no tasks on MCP tools are asked for, one when none can be had."""
     if context.config.simulated.tasks == 0:
         return 0
-    return max(1, math.ceil(len(plan(context).worlds) / UNIT))
+    return max(1, math.ceil(len(plan(context).played) / UNIT))
 
 
 async def played_unit(context: Context, number: int) -> None:
@@ -76,9 +80,11 @@ async def played_unit(context: Context, number: int) -> None:
     with context.folder.journal(STAGE, number) as journal:
         async with context.models(journal) as models:
             players = Players(context.config, models, STAGE)
-            everywhere = len(planned.worlds)
+            everywhere = len(planned.played)
             for position in range(number * UNIT, min(everywhere, (number + 1) * UNIT)):
-                world = planned.worlds[position]
+                toolset, world = planned.played[position]
+                if authored(context):
+                    world = await refined(players, toolset, world, tally)
                 share = context.config.simulated.tasks // everywhere + (
                     position < context.config.simulated.tasks % everywhere
                 )
@@ -88,6 +94,40 @@ async def played_unit(context: Context, number: int) -> None:
     tally.tokens = sum(row["tokens_in"] + row["tokens_out"] for row in rows.calls)
     tally.cost = sum(row["cost"] for row in rows.calls)
     context.folder.write_shard(STAGE, number, {**rows.tables(), **more.tables(), **tally.tables()})
+
+
+async def refined(players: Players, toolset: Played, world: World, tally: Tally) -> World:
+    """The world with the entities as the author sees them, each proposal built at once and sent back with what is
+    wrong; the world that the rules made where none of them will do, with the reason as a row."""
+    asker = EntityAsker(players.seat("author", f"entities {toolset.name}"))
+    proposed = [
+        {"noun": one.noun, "columns": [asdict(column) for column in one.columns]} for one in toolset.entities
+    ]
+    problem, kind = "", ""
+    for _ in range(players.config.author.repairs + 1):
+        try:
+            answer = await asker.ask(toolset.tools, proposed, problem)
+            entities = entities_of([one.model_dump() for one in answer.entities], toolset)
+            better = played_world(replace(toolset, entities=entities), players.config.seed)
+        except Unreadable as error:
+            kind, problem = "entities: unreadable", str(error)
+            break  # whoever asks models has shown them the error already
+        except WorldError as error:
+            kind, problem = "entities: broken", str(error)
+            continue
+        lost = _programs(world) - _programs(better)
+        if not lost:
+            return better
+        kind, problem = (
+            "entities: tools lost",
+            f"With these, nothing can be kept for {', '.join(sorted(lost))}.",
+        )
+    tally.failures.append(failure_row(STAGE, kind, problem, subject=toolset.name, owner="tool"))
+    return world
+
+
+def _programs(world: World) -> set[str]:
+    return {tool.name for tool in world.tools if tool.program is not None}
 
 
 @dataclass
@@ -138,6 +178,18 @@ class Proposals:
 
     async def propose(self, count: int) -> None:
         """Asks for tasks until `count` are admitted, in a few batches."""
+        if authored(self.context):
+            self.found.measures += await authored_tasks(
+                self.context, self.players, self.world, count, self._attempt(), self.tally, self._add
+            )
+        else:
+            await self._taught(count)
+        self.found.measure(self.world, self.simulator.name, self.memory, self.defects)
+
+    def _add(self, task: Task, world: World, evidence: object) -> None:
+        self.rows.add(task.replace(host="simulated", proof="exact"), world, evidence)
+
+    async def _taught(self, count: int) -> None:
         kept, seen = 0, set[str]()
         config = self.context.config
         for batch in range(BATCHES):
@@ -150,7 +202,6 @@ class Proposals:
                     continue
                 seen.add(task.id)
                 kept += await self._admit(task)
-        self.found.measure(self.world, self.simulator.name, self.memory, self.defects)
 
     async def _admit(self, task: Task) -> bool:
         config = self.context.config

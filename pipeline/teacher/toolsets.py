@@ -6,11 +6,12 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from pipeline.records import ToolSpec
-from pipeline.worlds.simulated.entities import Entity, derive
-from pipeline.worlds.simulated.meaning import Meaning, meanings
+from pipeline.records import ToolSpec, WorldError
+from pipeline.worlds.simulated.entities import Column, Entity, derive
+from pipeline.worlds.simulated.meaning import Meaning, identifier, kind, meanings, properties
 
 _PAIRS = 12
 """Toolsets from two servers, at most."""
@@ -45,6 +46,52 @@ def toolsets(tools: Iterable[ToolSpec], most: int) -> list[Played]:
         ]
         found.extend(cores[server])
     return [one for one in found if len(one.entities)] + _pairs(cores, most)
+
+
+def entities_of(forms: Sequence[dict[str, Any]], toolset: Played) -> tuple[Entity, ...]:
+    """Proposed entities as those of a toolset; whether their keys are whole numbers follows from its tools.
+
+    Raises WorldError for a noun or column that comes twice, a reference to nothing, or things without a name.
+    """
+    nouns = [form["noun"] for form in forms]
+    found = []
+    for form in forms:
+        noun, names = form["noun"], [column["name"] for column in form["columns"]]
+        twice = [one for one in {*nouns} if nouns.count(one) > 1] + [
+            n for n in {*names} if names.count(n) > 1
+        ]
+        if twice:
+            raise WorldError(f"{min(twice)} comes twice.")
+        columns = tuple(
+            Column(c["name"], c["type"], tuple(c["choices"]), c["refers"])
+            for c in form["columns"]
+            if c["name"] != f"{noun}_id"
+        )
+        strange = {column.refers for column in columns} - {*nouns, ""}
+        if strange:
+            raise WorldError(f"{noun} refers to {min(strange)}, which is no noun of yours.")
+        mine = [
+            t for t in toolset.tools if t.name in toolset.meanings and toolset.meanings[t.name].noun == noun
+        ]
+        whole = any(
+            kind(properties(tool)[name]) in ("integer", "number")
+            for tool in mine
+            if (name := identifier(tool, noun))
+        )
+        entity = Entity(noun, f"{noun}_id", whole, columns)
+        if entity.named is None:
+            raise WorldError(f"{noun} has no title, name, subject, summary or label.")
+        found.append(entity)
+    keys = {one.noun: "integer" if one.integer_key else "text" for one in found}
+    return tuple(
+        replace(
+            one,
+            columns=tuple(
+                replace(c, type=keys[c.refers], choices=()) if c.refers else c for c in one.columns
+            ),
+        )
+        for one in found
+    )
 
 
 def _slug(server: str) -> str:

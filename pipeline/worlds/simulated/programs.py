@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pipeline.records import Json, Scene, SimulatedCall, Simulator, ToolSpec, World, canonical_json
+from pipeline.records import Json, Scene, SimulatedCall, Simulator, Snapshot, ToolSpec, World, canonical_json
 from pipeline.records.worlds import SIMULATED
 from pipeline.worlds.sql import RowChange, SqlWorld
 from pipeline.worlds.sql.schema import Table
@@ -34,9 +34,13 @@ class ProgramSimulator:
         tried: Sequence[tuple[SimulatedCall, str]] = (),
     ) -> SimulatedCall:
         """What the program does in the state of the scene."""
-        self._live.restore(scene.snapshot.replace(world=self._live.world.id))
+        return self.play(tool.name, arguments, scene.snapshot)
+
+    def play(self, tool: str, arguments: dict[str, Json], state: Snapshot) -> SimulatedCall:
+        """What the program does in a state, whichever form of the world it was taken in."""
+        self._live.restore(state.replace(world=self._live.world.id))
         before = self._live.changes()
-        result = self._live.call(tool.name, arguments)
+        result = self._live.call(tool, arguments)
         if result.error is not None:
             return SimulatedCall(error=result.error)
         patch = patch_of(before, self._live.changes(), self._live.runtime.image.tables)

@@ -1,0 +1,212 @@
+"""Tasks on MCP tools: read by rules, state simulated, gated, played, replayed, compared; and the same with a model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.config import load_config
+from pipeline.records import Provenance, Snapshot, Task, ToolSpec, World, WorldError
+from pipeline.report.stats import collect, text
+from pipeline.stages.context import Context
+from pipeline.stages.environment import compare_run, replay_run
+from pipeline.stages.replay import replay_trajectory
+from pipeline.stages.units import STAGES, stages_of, work
+from pipeline.store import RunFolder
+from pipeline.teacher.played import played_world
+from pipeline.teacher.toolsets import toolsets
+from pipeline.tools.normalize import normalize
+from pipeline.worlds.simulated import ProgramSimulator
+from pipeline.worlds.simulated.entities import derive
+from pipeline.worlds.simulated.meaning import meanings
+from tests.endpoint.server import Endpoint, Received
+from tests.endpoint.simulators import asked, said
+
+TEXT = {"type": "string"}
+STATUS = {"type": "string", "enum": ["open", "in progress", "done"]}
+
+
+def listing(name: str, required: list[str], **properties: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties, "required": required}
+    return {"name": name, "description": f"Made for a test: {name}.", "inputSchema": schema}
+
+
+TRACKER = [
+    listing("tracker_list_boards", []),
+    listing("tracker_create_board", ["title"], title=TEXT, color=TEXT),
+    listing("tracker_listTickets", [], boardId=TEXT, status=STATUS, query=TEXT, limit={"type": "integer"}),
+    listing("tracker_getTicket", ["ticketId"], ticketId=TEXT),
+    listing(
+        "tracker_createTicket", ["boardId", "title"], boardId=TEXT, title=TEXT, assignee=TEXT, status=STATUS
+    ),
+    listing("tracker_updateTicket", ["ticketId"], ticketId=TEXT, title=TEXT, status=STATUS, assignee=TEXT),
+    listing("tracker_deleteTicket", ["ticketId"], ticketId=TEXT),
+    listing("tracker_exportEverything", ["format"], format=TEXT),
+]
+DESK = [
+    listing("search_tickets", ["query"], query=TEXT),
+    listing("create_ticket", ["title"], title=TEXT, priority=TEXT),
+]
+
+
+def tools() -> list[ToolSpec]:
+    found: list[ToolSpec] = []
+    for server, listed in (("Tracker", TRACKER), ("Desk", DESK)):
+        for raw in listed:
+            spec = normalize(raw, Provenance(source="mcp", server=server), {tool.name for tool in found})
+            assert isinstance(spec, ToolSpec)
+            found.append(spec)
+    return found
+
+
+def test_names_and_schemas_give_entities_programs_and_toolsets() -> None:
+    mine = [tool for tool in tools() if tool.provenance.server == "Tracker"]
+    read = {name: (one.deed, one.noun) for name, one in meanings(mine).items()}
+    assert read["tracker_listTickets"] == ("list", "ticket")
+    assert read["tracker_updateTicket"] == ("update", "ticket")
+    entities = {entity.noun: entity for entity in derive(mine)}
+    assert set(entities) == {"board", "ticket"}
+    board = entities["ticket"].column("board_id")
+    assert board is not None
+    assert board.refers == "board"
+    sets = toolsets(tools(), 14)
+    assert [one.name for one in sets if "-and-" in one.name]
+    world = played_world(sets[0], 7)
+    assert world.simulated
+    assert world == played_world(sets[0], 7)
+    assert world.seed != played_world(sets[0], 8).seed
+    without = {tool.name for tool in world.tools if tool.program is None}
+    assert without == {"tracker_exportEverything"}
+    with pytest.raises(WorldError, match="cannot be read by rules"):
+        played_world(sets[0].__class__("odd", (tools()[7],), {}, ()), 1)
+
+
+def run_folder(place: Path, flags: dict[str, Any], name: str = "played") -> RunFolder:
+    dump = place / "dump.jsonl"
+    rows = [
+        {**raw, "server": server} for server, mine in (("Tracker", TRACKER), ("Desk", DESK)) for raw in mine
+    ]
+    dump.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    base = {
+        "data": str(place / "data"),
+        "cache.dir": str(place / "cache"),
+        "tasks.count": 1,
+        "worlds.only": ["harbour-hotel"],
+        "tools.ingest.dumps": [str(dump)],
+        "simulated.tasks": 8,
+        "trajectories.attempts": 2,
+    }
+    config = load_config(None, {**base, **flags}, {})
+    folder = RunFolder.create(place / "data", name, "trajectories", config.seed, config.to_yaml())
+    context = Context.open(folder.path)
+    for stage in stages_of("trajectories", config):
+        for number in range(STAGES[stage].units(context)):
+            assert asyncio.run(work(folder.path, stage, number))
+    return folder
+
+
+def test_a_run_on_mcp_tools_with_the_teacher(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path, {"simulated.fidelity_calls": 20})
+    tasks = [row for row in folder.rows("tasks") if row["host"] == "simulated"]
+    assert len(tasks) == 8
+    assert {row["proof"] for row in tasks} == {"exact"}
+    evidence = [json.loads(row["evidence"]) for row in tasks]
+    assert sum(one["killed"] for one in evidence) > 8
+    done = [row for row in folder.rows("trajectories") if row["host"] == "simulated"]
+    assert len(done) == 16
+    assert sum(bool(row["passed"]) for row in done) > 8
+    longest = max(done, key=lambda row: (row["calls"], row["id"]))
+    assert asyncio.run(replay_trajectory(tmp_path / "data", longest["id"])).same
+    compared = list(folder.rows("environment"))
+    assert len(compared) == 20
+    assert all(row["agreed"] for row in compared)
+    context = Context.open(folder.path)
+    assert len(asyncio.run(compare_run(context, 10))) == 10
+    assert (
+        asyncio.run(replay_run(context, 5)) == []
+    )  # no launch entry for these servers: failures, not answers
+    messages = [row["message"] for row in folder.rows("failures") if row["kind"] == "no launch entry"]
+    assert messages
+    figures = collect(tmp_path / "data", "played")
+    assert sum(row["n"] for row in figures["environment"]["fidelity"]) == 30
+    assert "environment fidelity  teacher, 0 rows: 1.000" in text(figures)
+
+
+def test_a_model_plays_the_tools_and_what_it_gets_wrong_is_the_tools_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A simulator over HTTP that knows the programs, and answers in prose whenever something is deleted."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-0123456789abcdef")
+    worlds: dict[str, World] = {}
+    players: dict[str, ProgramSimulator] = {}
+
+    def script(received: Received) -> str:
+        listing, arguments, tables = asked(received)
+        if "delete" in listing["name"]:
+            return "It is gone, I promise."
+        world = next(w for w in worlds.values() if w.schema_sql.strip() == tables["schema"])
+        player = players.setdefault(world.id, ProgramSimulator(world))
+        prompt = received.body["messages"][1]["content"]
+        new_id = int(prompt.split("\nnew_id: ")[1].split("\n")[0])
+        state = _state(world, tables).replace(counter=new_id)
+        return said(player.play(listing["name"], arguments, state))
+
+    for one in toolsets(tools(), 14):
+        try:
+            world = played_world(one, 7)
+        except WorldError:
+            continue
+        worlds[world.name] = world
+    with Endpoint(script) as endpoint:
+        flags = {
+            "endpoints": {"default": {"base_url": endpoint.base_url, "patience": 3.0, "attempts": 2}},
+            "models": {"player": {"name": "player"}},
+            "roles.simulator": "player",
+            "repairs": 0,
+            "simulated.rows": 200,
+            "simulated.characters": 200_000,
+            "tasks.goal_counts": {1: 1.0},
+        }
+        folder = run_folder(tmp_path, flags)
+    admitted = [
+        Task.model_validate_json(row["record"]) for row in folder.rows("tasks") if row["host"] == "simulated"
+    ]
+    assert admitted
+    assert not [task for task in admitted if any("elete" in call.tool for call in task.reference)]
+    defects = [row for row in folder.rows("failures") if row["kind"] == "simulator: unreadable"]
+    assert {row["owner"] for row in defects} == {"tool"}
+    done = [row for row in folder.rows("trajectories") if row["host"] == "simulated"]
+    assert any(row["passed"] for row in done)
+    assert json.loads(done[0]["record"])["versions"]["simulator"] == "player"
+    assert {row["role"] for row in folder.rows("model_calls")} == {"simulator"}
+    good = next(row for row in done if row["passed"] and row["calls"])
+    assert asyncio.run(replay_trajectory(tmp_path / "data", good["id"])).same
+
+
+def _state(world: World, tables: dict[str, Any]) -> Snapshot:
+    """The state that a prompt shows in full, as a snapshot."""
+    from pipeline.worlds.sql import SqlWorld
+
+    live = SqlWorld(world)
+    try:
+        known = live.runtime.image.tables
+        edits: list[tuple[str, tuple[Any, ...]]] = [(f'delete from "{name}"', ()) for name in known]
+        for name, about in tables["tables"].items():
+            assert len(about["rows"]) == about["rows_in_all"]
+            columns = ",".join(f'"{column}"' for column in known[name].columns)
+            marks = ",".join("?" * len(known[name].columns))
+            edits += [
+                (
+                    f'insert into "{name}"({columns}) values ({marks})',
+                    tuple(row[c] for c in known[name].columns),
+                )
+                for row in about["rows"]
+            ]
+        assert live.change(edits) == ""
+        return live.snapshot()
+    finally:
+        live.close()
