@@ -46,7 +46,7 @@ def _memory(rng: random.Random) -> list[Call]:
         ("create_entities", {"entities": [{"name": name, "entityType": "tree", "observations": [f"planted in {rng.randint(1900, 2020)}"]}]})
         for name in names
     ]  # fmt: skip
-    for _ in range(12):
+    for _ in range(13):
         one, other = rng.sample(names, 2)
         calls += [
             ("create_relations", {"relations": [{"from": one, "to": other, "relationType": "grows near"}]}),
@@ -84,7 +84,7 @@ def _files(rng: random.Random) -> list[Call]:
 
 def _everything(rng: random.Random) -> list[Call]:
     calls: list[Call] = []
-    for _ in range(12):
+    for _ in range(13):
         calls += [
             ("echo", {"message": rng.choice(_NAMES)}),
             ("get-sum", {"a": rng.randint(1, 99), "b": rng.randint(1, 99)}),
@@ -103,7 +103,7 @@ def _sqlite(rng: random.Random) -> list[Call]:
     calls: list[Call] = [
         ("create_table", {"query": "create table trees(id integer primary key, name text, rings integer)"})
     ]
-    for name in rng.sample(_NAMES, 8):
+    for name in rng.sample(_NAMES, 9):
         calls += [
             (
                 "write_query",
@@ -124,7 +124,7 @@ def _sqlite(rng: random.Random) -> list[Call]:
 
 PLANS: dict[str, tuple[ServerEntry, Plan]] = {
     "time": (ServerEntry("time", "uvx", ("mcp-server-time@2026.10.19",)), _time),
-    "memory": (ServerEntry("memory", "npx", ("-y", "@modelcontextprotocol/server-memory@2026.8.31"), {"MEMORY_FILE_PATH": "./memory.jsonl"}), _memory),
+    "memory": (ServerEntry("memory", "npx", ("-y", "@modelcontextprotocol/server-memory@2026.8.31"), {"MEMORY_FILE_PATH": "/proc/self/cwd/memory.jsonl"}), _memory),
     "filesystem": (ServerEntry("filesystem", "npx", ("-y", "@modelcontextprotocol/server-filesystem@2026.8.31", ".")), _files),
     "everything": (ServerEntry("everything", "npx", ("-y", "@modelcontextprotocol/server-everything")), _everything),
     "sqlite": (ServerEntry("sqlite", "uvx", ("--with", "mcp<2", "mcp-server-sqlite@2025.4.25", "--db-path", "store.db")), _sqlite),
