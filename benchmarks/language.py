@@ -51,9 +51,13 @@ def measure(texts: list[str]) -> dict[str, float | str]:
 
 
 def user_turns(data: Path, run: str) -> list[str]:
-    """The user turns of a run's trajectories."""
+    """The user turns of a run's trajectories. Attempts at a task begin alike on purpose (a better and a worse one share
+    their prompt), so their opening counts once."""
     rows = Catalog(data).query(
-        f"select content from events where run = '{run}' and role = 'user' order by trajectory, index"
+        "select content from (select e.*, row_number() over (partition by t.task, e.note = 'act:open', case when e.note = "
+        "'act:open' then '' else e.trajectory end, e.index order by e.trajectory) as again from events e join "
+        f"trajectories t on t.id = e.trajectory and t.run = e.run where e.run = '{run}' and e.role = 'user') where again = 1 "
+        "order by trajectory, index"
     )
     return [row[0] for row in rows.rows()]
 

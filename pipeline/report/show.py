@@ -76,8 +76,14 @@ def _trajectory(catalog: Catalog, row: dict[str, Any], *, state: bool) -> str:
     return "\n".join(lines)
 
 
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
 def _event(event: Event) -> list[str]:
-    lines = []
+    lines = [
+        f"    the user's {one.tool} {_json(one.arguments)} → {_json(one.result)}" for one in event.lookups
+    ]
     if event.content or event.role != "assistant":
         name = f"{event.role} {event.name}" if event.role == "tool" else event.role
         flag = "" if event.ok is not False else "  [error]"

@@ -223,13 +223,19 @@ class UserMachine:
         self._move = UserMove(
             act=act,
             persona=self.task.persona,
-            goal=self.goal,
+            goal=self._as_meant(),
             facts=facts,
             wrong=wrong,
             turn=self._turn,
             lookups=lookups,
         )
         return self._move
+
+    def _as_meant(self) -> Goal:
+        """The goal as the user sees it now: before a change of mind not with the value they will want in the end."""
+        goal = self.goal
+        first = any(map(self._second_thought, self._goal_facts()))
+        return goal.replace(intent=goal.phrasings[0]) if first and goal.phrasings else goal
 
 
 def _looked_up(fact: Fact) -> UserLookup:

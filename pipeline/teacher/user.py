@@ -86,7 +86,7 @@ class TeacherUser:
 
     def _abroad(self, goal: Goal) -> bool:
         assert isinstance(self.world, MixedWorld)
-        number = self.task.goals.index(goal)
+        number = next(n for n, one in enumerate(self.task.goals) if one.phrasings == goal.phrasings)
         tools = [call.tool for call in self.task.reference if call.goal == number]
         return any(self.world.places[tool].part for tool in tools)
 

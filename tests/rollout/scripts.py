@@ -46,7 +46,7 @@ def world() -> World:
 
 @lru_cache(maxsize=8)
 def tasks(kind: str = "act", goals: int = 1, faults: float = 0.0) -> tuple[Task, ...]:
-    config = TasksConfig(goal_kinds={kind: 1.0}, goal_counts={goals: 1.0}, fault_rate=faults)
+    config = TasksConfig(goal_kinds={kind: 1.0}, goal_counts={goals: 1.0}, fault_rate=faults, change_rate=0.0)
     with ThreadPoolExecutor(1) as thread:  # a loop may be running in this one
         return tuple(thread.submit(asyncio.run, TeacherAuthor(config).tasks(world(), 40, 3)).result())
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from pipeline.records import Failure, Fault
+from pipeline.records import Call, Failure, Fault
 from pipeline.worlds.faults import PERMANENT, FaultyHost
 from pipeline.worlds.sql import SqlHost
 from pipeline.worlds.sql.host import _POOL
@@ -127,3 +127,36 @@ async def test_idle_copies_of_many_worlds_do_not_pile_up() -> None:
     again = SqlHost(worlds[0])
     assert (await again.call("add", ADD)).ok
     await again.close()
+
+
+async def test_a_truncated_list_says_nothing(host: SqlHost) -> None:
+    faulty = FaultyHost(host, [Fault(tool="look", nth=1, kind="partial", explicit=False)])
+    answer = await faulty.call("look", {})
+    whole = (await faulty.call("look", {})).result.value
+    assert answer.result.value == whole[: len(whole) // 2]
+    assert answer.fault
+    assert answer.fault.kind == "partial"
+
+
+async def test_a_stale_answer_is_that_of_the_beginning(host: SqlHost) -> None:
+    faulty = FaultyHost(host, [Fault(tool="look", nth=2, kind="stale")])
+    first = (await faulty.call("look", {})).result.value
+    await faulty.call("add", ADD)
+    ref = host.snapshot().ref
+    stale = (await faulty.call("look", {})).result
+    assert stale.value == {"items": first, "cached_at": WORLD.clock}
+    assert stale.before == stale.after == host.snapshot().ref == ref
+    assert (await faulty.call("look", {})).result.value != first
+
+
+async def test_somebody_else_may_be_first(host: SqlHost) -> None:
+    everything = {"name": "bolt", "amount": (await host.call("look", {})).value[0]["amount"]}
+    others = Call(tool="take", arguments=everything)
+    faulty = FaultyHost(host, [Fault(tool="take", nth=1, kind="changed", by=(others,))])
+    before = host.snapshot().ref
+    answer = await faulty.call("take", everything)
+    assert not answer.result.ok
+    assert (answer.result.before, answer.result.after) == (before, host.snapshot().ref)
+    assert answer.result.after != before
+    assert answer.fault
+    assert not answer.fault.committed

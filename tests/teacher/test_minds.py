@@ -1,0 +1,111 @@
+"""Users who think again, look things up or speak another language, and faults that last: the teacher gets through."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+
+import pytest
+
+from pipeline.assets import asset
+from pipeline.config.tasks import FAULTS, TasksConfig
+from pipeline.config.trajectories import LimitsConfig
+from pipeline.judging.hacks import language_of
+from pipeline.judging.judge import judge
+from pipeline.records import Judgement, Task, Trajectory, World
+from pipeline.rollout.episode import Episode
+from pipeline.teacher.author import TeacherAuthor
+from pipeline.teacher.policy import TeacherPolicy
+from pipeline.teacher.user import TeacherUser
+from pipeline.worlds.load import load_world
+from pipeline.worlds.mixed import open_host
+
+
+@lru_cache(maxsize=1)
+def library() -> World:
+    return load_world(asset("tools_repo/worlds/library.yaml"))
+
+
+async def _tasks(count: int, **config: object) -> list[Task]:
+    given = {
+        "toolsets": {"own": 1.0},
+        "languages": {"en": 1.0},
+        "fault_rate": 0.0,
+        "change_rate": 0.0,
+        **config,
+    }
+    return await TeacherAuthor(TasksConfig.model_validate(given)).tasks(library(), count, 3)
+
+
+async def _play(task: Task) -> tuple[Trajectory, Judgement]:
+    host = open_host(library(), task.initial)
+    try:
+        policy, user = TeacherPolicy(task, library(), "minds"), TeacherUser(task, library(), "minds")
+        trajectory = await Episode(task, 0, 1, policy, user, host, LimitsConfig()).run()
+        final = host.snapshot()
+    finally:
+        await host.close()
+    return trajectory, await judge(task, trajectory, final, library())
+
+
+async def test_changes_of_mind() -> None:
+    tasks = [t for t in await _tasks(60, change_rate=1.0) if t.axes["changes_of_mind"]]
+    acts: Counter[str] = Counter()
+    for task in tasks:
+        trajectory, judgement = await _play(task)
+        assert judgement.passed, judgement.reason
+        notes = [event.note for event in trajectory.events]
+        acts["change"] += "act:change" in notes
+        acts["decline"] += "act:decline" in notes
+        if "act:decline" in notes:
+            final = task.reference[-1]
+            assert final.withdrawn
+            assert final.tool not in [event.name for event in trajectory.events if event.ok]
+    assert acts["change"]
+    assert acts["decline"]
+
+
+async def test_users_look_things_up_on_their_side() -> None:
+    tasks = [t for t in await _tasks(25, device_rate=1.0) if t.axes["user_lookups"]]
+    assert tasks
+    for task in tasks[:8]:
+        fact = next(one for one in task.facts if one.device)
+        trajectory, judgement = await _play(task)
+        assert judgement.passed, judgement.reason
+        found = [(event, one) for event in trajectory.events for one in event.lookups]
+        assert [one.tool for _, one in found] == [fact.device]
+        event, one = found[0]
+        assert (event.role, one.result) == ("user", {"found": fact.spoken})
+        assert fact.spoken in event.content
+        assert not any(fact.spoken in earlier.content for earlier in trajectory.events[: event.index])
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+async def test_every_kind_of_fault(kind: str) -> None:
+    tasks = [
+        t for t in await _tasks(16, fault_rate=1.0, faults={kind: 1.0}, goal_counts={2: 1.0}) if t.faults
+    ]
+    assert tasks or kind in ("stale", "truncated", "changed"), kind
+    for task in tasks[:6]:
+        trajectory, judgement = await _play(task)
+        assert judgement.passed, judgement.reason
+        met = [event for event in trajectory.events if event.fault]
+        assert met
+        assert met[0].fault
+        assert met[0].fault.kind == task.faults[0].kind
+        if kind in ("denied", "outage"):
+            assert task.goals[-1].kind == "blocked"
+            assert len(met) == 1, "it gives up at once"
+
+
+@pytest.mark.parametrize("language", ["de", "es", "fr"])
+async def test_other_languages(language: str) -> None:
+    tasks = await _tasks(12, languages={language: 1.0})
+    assert {task.persona.language for task in tasks} == {language}
+    heard: Counter[str] = Counter()
+    for task in tasks:
+        trajectory, judgement = await _play(task)
+        assert judgement.passed, judgement.reason
+        heard.update(language_of(e.content) for e in trajectory.events if e.role == "user")
+    assert heard[language] > 3
+    assert heard[language] >= 0.9 * (heard.total() - heard[""])
