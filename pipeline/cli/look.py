@@ -28,8 +28,13 @@ def sql(
         raise ConfigError(f"--format {format} is none of table, csv, json, parquet.")
     if format == "parquet" and sys.stdout.isatty():
         raise ConfigError("Parquet is binary.", way_out="Redirect it: … --format parquet > file.parquet")
-    Catalog(data_dir(data)).query(query).write(format, sys.stdout.buffer)  # type: ignore[arg-type]
+    catalog = Catalog(data_dir(data))
+    catalog.query(query).write(format, sys.stdout.buffer)  # type: ignore[arg-type]
     sys.stdout.flush()
+    if others := catalog.other_versions():
+        typer.echo(
+            f"left out: {', '.join(others)} (damaged, or of another version; see tracemill status)", err=True
+        )
 
 
 def show(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -32,11 +33,14 @@ def export(
     data: DataOption = None,
 ) -> None:
     """Writes a dataset folder with card and splits, verified row by row."""
+    from pipeline.records.errors import ConfigError
     from pipeline.stages.calibration import refuse_unsure
     from pipeline.stages.context import Context
     from pipeline.store import RunFolder
     from pipeline.store.export import export as write
 
+    if push is not None and not re.fullmatch(r"[\w.-]+/[\w.-]+", push):
+        raise ConfigError(f"--push {push} is not of the form OWNER/NAME.")
     loaded = flag_config(config, {"data": str(data) if data else None})
     folders = [RunFolder.open(loaded.data, name) for name in runs]
     for folder in folders:

@@ -5,19 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pipeline.records import RunError
 from pipeline.report.axes import lines as axis_lines
 from pipeline.report.axes import spread
 from pipeline.report.environment import environment, environment_lines
-from pipeline.store import Catalog, names
+from pipeline.store import Catalog, RunFolder
 
 
 def collect(data: Path, run: str | None) -> dict[str, Any]:
     """Figures of one run, or of all runs together. Raises RunError for a run that is not there."""
-    if run is not None and run not in names(data):
-        raise RunError(
-            f"There is no run {run!r}.", way_out=f"Known runs: {', '.join(names(data)) or 'none'}."
-        )
+    if run is not None:
+        RunFolder.open(data, run)
     catalog = Catalog(data)
     where = "where run = '" + run.replace("'", "''") + "'" if run else ""
 

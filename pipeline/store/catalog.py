@@ -25,12 +25,14 @@ from pipeline.store.tables import SCHEMA_VERSION, TABLES
 
 BUILDING = ".catalog-"
 """How the names of folders begin in which a catalog is being made."""
+DAMAGED = -1
+"""The version of a run whose facts cannot be read."""
 _EMPTY = ".empty"
 """A run that is none: it holds a typed shard without rows of every table, since DuckDB refuses an empty glob."""
 
 _RUNS = """
 select parse_filename(parse_dirpath(filename)) as run, flow, seed, started, status, version, "schema"
-from read_json('{runs}/*/run.json', filename = true, format = 'unstructured', columns = {{
+from read_json([{files}], filename = true, format = 'unstructured', columns = {{
     flow: 'VARCHAR', seed: 'BIGINT', started: 'TIMESTAMPTZ', status: 'VARCHAR', version: 'VARCHAR', "schema": 'INTEGER'
 }}) where not starts_with(run, '.')
 """
@@ -152,16 +154,20 @@ class Catalog:
             return Result(connection, statements[0].query)
 
     def other_versions(self) -> dict[str, int]:
-        """Runs that the views leave out, since they were written with another schema version: name to version."""
-        found = {}
-        for name in names(self.data_dir):
-            try:
-                version = json.loads((self.data_dir / "runs" / name / "run.json").read_bytes())["schema"]
-            except (OSError, ValueError, KeyError):
-                version = 0
-            if version != SCHEMA_VERSION:
-                found[name] = int(version)
-        return found
+        """Runs that the views leave out, since they were written with another schema version: name to version.
+
+        DAMAGED stands for a run whose facts cannot be read.
+        """
+        versions = {name: self._version(name) for name in names(self.data_dir)}
+        return {name: version for name, version in versions.items() if version != SCHEMA_VERSION}
+
+    def _version(self, run: str) -> int:
+        try:
+            facts = json.loads((self.data_dir / "runs" / run / "run.json").read_bytes())
+        except (OSError, ValueError):
+            return DAMAGED
+        version = facts.get("schema", 0) if isinstance(facts, dict) else DAMAGED
+        return version if isinstance(version, int) else DAMAGED
 
     # -- views -------------------------------------------------------------------------------------------------
 
@@ -172,7 +178,11 @@ class Catalog:
         folders = (
             [_EMPTY, *(name for name in names(self.data_dir) if name not in others)] if others else ["*"]
         )
-        made = {"runs": f"create view runs as {_RUNS.format(runs=_quoted(runs))}"}
+        told = [_EMPTY, *(name for name in names(self.data_dir) if others.get(name) != DAMAGED)]
+        files = ", ".join(
+            f"'{_quoted(runs / name)}/run.json'" for name in (told if DAMAGED in others.values() else ["*"])
+        )
+        made = {"runs": f"create view runs as {_RUNS.format(files=files)}"}
         for table in TABLES.values():
             globs = ", ".join(
                 f"'{_quoted(runs / folder / 'shards')}/*/{table.name}.parquet'"

@@ -291,9 +291,21 @@ def _read_facts(path: Path) -> dict[str, Any]:
         }
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(
-            f"{path} is no run folder: {file.name} cannot be read ({error!r}).",
+            f"{path} is no run folder: {file.name} {_wrong(error)}.",
             way_out="If nothing in it is needed, remove the folder; otherwise restore the file.",
         ) from error
+
+
+def _wrong(error: Exception) -> str:
+    match error:
+        case FileNotFoundError():
+            return "is not there"
+        case KeyError():
+            return f"does not say {error}"
+        case OSError():
+            return f"cannot be read ({error.strerror})"
+        case _:
+            return "holds no JSON object"
 
 
 def _refuse_taken(path: Path) -> None:

@@ -26,6 +26,7 @@ from pipeline.store import (
     gather,
     judgement_rows,
     persona_row,
+    readable,
     skeleton,
     snapshot_of,
     task_row,
@@ -34,6 +35,7 @@ from pipeline.store import (
     trajectory_rows,
     world_row,
 )
+from pipeline.store.catalog import DAMAGED
 
 VIEWS = {
     "runs": "run flow seed started status",
@@ -277,8 +279,17 @@ def test_runs_of_another_version_are_left_out_and_named(filled: RunFolder) -> No
     fill(old)
     facts = old.path / "run.json"
     facts.write_text(facts.read_text().replace(f'"schema": {SCHEMA_VERSION}', '"schema": 0'))
+    for name, text in {"cut": '{"schema": 3', "odd": '{"schema": "x"}', "list": "[]", "none": None}.items():
+        run = RunFolder.create(filled.data_dir, name, "all", 1, "")
+        fill(run)
+        (run.path / "run.json").unlink()
+        if text is not None:
+            (run.path / "run.json").write_text(text)
     catalog = Catalog(filled.data_dir)
-    assert catalog.other_versions() == {"old": 0}
+    damaged = dict.fromkeys(("cut", "odd", "list", "none"), DAMAGED)
+    assert catalog.other_versions() == {"old": 0, **damaged}
+    assert [run.name for run in readable(filled.data_dir)] == ["r1"]
+    catalog.rebuild()
     assert catalog.query("select distinct run from trajectories").rows() == [("r1",)]
     assert catalog.query('select run, "schema" from runs order by run').rows() == [
         ("old", 0),

@@ -44,12 +44,22 @@ def new_folder(out: Path) -> Iterator[Path]:
             building.chmod(0o755)
             for path in building.rglob("*"):
                 sync_file(path)
-            if out.exists():
-                raise RunError(f"{out} was made by someone else meanwhile.", way_out="Choose another --out.")
-            building.rename(out)
+            try:
+                if not out.exists():
+                    building.rename(out)
+            except OSError as error:
+                if not out.exists():
+                    raise
+                raise _made_meanwhile(out) from error
+            if building.exists():
+                raise _made_meanwhile(out)
             sync_file(out.parent)
         finally:
             shutil.rmtree(building, ignore_errors=True)
+
+
+def _made_meanwhile(out: Path) -> RunError:
+    return RunError(f"{out} was made by someone else meanwhile.", way_out="Choose another --out.")
 
 
 class SplitFiles:
