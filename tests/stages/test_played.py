@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 from pipeline.config import load_config
+from pipeline.models import Models
 from pipeline.records import Provenance, Snapshot, Task, ToolSpec, World, WorldError
 from pipeline.report.stats import collect, text
-from pipeline.stages.context import Context
+from pipeline.stages.context import Context, Tally
 from pipeline.stages.environment import compare_run, replay_run
+from pipeline.stages.played import refined
+from pipeline.stages.players import Players
 from pipeline.stages.replay import replay_trajectory
 from pipeline.stages.units import STAGES, stages_of, work
 from pipeline.store import RunFolder
@@ -210,3 +213,86 @@ def _state(world: World, tables: dict[str, Any]) -> Snapshot:
         return live.snapshot()
     finally:
         live.close()
+
+
+# ---- the author's view of the tables --------------------------------------------------------------------------------
+
+
+def entities(*nouns: str, **changes: Any) -> str:
+    """An answer with things that have a title and a status; `changes` go into the column status of each."""
+    status = {
+        "name": "status",
+        "type": "text",
+        "choices": ["open", "in progress", "done"],
+        "refers": "",
+        **changes,
+    }
+    columns = [{"name": "title", "type": "text", "choices": [], "refers": ""}, status]
+    return json.dumps({"entities": [{"noun": noun, "columns": columns} for noun in nouns]})
+
+
+def authored_world(reply: str, place: Path) -> tuple[World, World, Tally]:
+    """The world by rules, the one after the author's answer, and the account."""
+    toolset = toolsets(tools(), 14)[0]
+    world = played_world(toolset, 7)
+
+    async def run(url: str) -> tuple[World, World, Tally]:
+        flags = {
+            "endpoints": {"default": {"base_url": url, "patience": 3.0, "attempts": 2}},
+            "models": {"writer": {"name": "writer"}},
+            "roles.author": "writer",
+            "cache.dir": str(place),
+            "repairs": 0,
+        }
+        config, tally = load_config(None, flags, {}), Tally("played")
+        async with Models(config) as models:
+            better = await refined(Players(config, models, "played"), toolset, world, tally)
+            assert {row.role for row in models.ledger.drain()} == {"author"}
+        return world, better, tally
+
+    with Endpoint(lambda received: reply) as endpoint:
+        return asyncio.run(run(endpoint.base_url))
+
+
+BAD = {
+    "prose": ("There are boards and tickets, I would say.", "entities: unreadable"),
+    "another language": ("Es gibt Tafeln und Zettel.", "entities: unreadable"),
+    "the schema": (
+        '{"type": "object", "properties": {"entities": {"type": "array"}}}',
+        "entities: unreadable",
+    ),
+    "cut off": ('{"entities": [{"noun": "board", "columns": [{"na', "entities: unreadable"),
+    "400 of them": (entities(*(f"thing_{n}" for n in range(400))), "entities: unreadable"),
+    "types of another database": (entities("board", "ticket", type="VARCHAR(20)"), "entities: unreadable"),
+    "the same again": (entities("board", "board"), "entities: broken"),
+    "pointing nowhere": (entities("board", "ticket", refers="galaxy"), "entities: broken"),
+    "something else": (entities("planet", "moon"), "entities: broken"),
+    "a table less": (entities("board"), "entities: tools lost"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_proposal_leaves_the_rules_world_and_a_row(name: str, tmp_path: Path) -> None:
+    reply, kind = BAD[name]
+    world, better, tally = authored_world(reply, tmp_path)
+    assert better == world
+    assert [row["kind"] for row in tally.failures] == [kind]
+
+
+def test_a_good_proposal_makes_the_tables(tmp_path: Path) -> None:
+    columns = {
+        "board": [("title", ""), ("color", "")],
+        "ticket": [("title", ""), ("board_id", "board"), ("assignee", ""), ("status", ""), ("due_date", "")],
+    }
+    forms = [
+        {
+            "noun": noun,
+            "columns": [{"name": n, "type": "text", "choices": [], "refers": to} for n, to in named],
+        }
+        for noun, named in columns.items()
+    ]
+    world, better, tally = authored_world(json.dumps({"entities": forms}), tmp_path)
+    assert tally.failures == []
+    assert "due_date" in better.schema_sql
+    assert "due_date" not in world.schema_sql
+    assert {t.name for t in better.tools if t.program} == {t.name for t in world.tools if t.program}
