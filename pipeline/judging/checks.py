@@ -139,36 +139,36 @@ def _reply(check: ReplyCheck, evidence: Evidence) -> tuple[bool, tuple[int, ...]
     texts = [event.content for event in said]
     places = {value: _said(value, texts) for value in check.values}
     missing = [value for value, place in places.items() if place < 0]
-    leaked = [value for value in check.absent if any(_says(event.content, value) for event in said)]
-    where = tuple(
-        event.index for event in said if any(_says(event.content, v) for v in (*check.values, *check.absent))
-    )
+    leaks = {value: _said(value, texts) for value in check.absent}
+    leaked = [value for value, place in leaks.items() if place >= 0]
+    found = {place for place in (*places.values(), *leaks.values()) if place >= 0}
+    where = tuple(said[place].index for place in sorted(found))
     if missing:
         return False, where, f"the user was not told {', '.join(missing)}"
     return not leaked, where, f"the agent said {', '.join(leaked)}"
 
 
 def _said(value: str, texts: Sequence[str]) -> int:
-    """The position of a text that contains a value, or -1; the cheap comparison goes first, the latest text first."""
+    """The position of the latest text that contains a value, or -1; the cheap comparison goes first."""
     order = range(len(texts) - 1, -1, -1)
     values = stated(value)
     if values and _WORDLESS.search(value) is None:
-        found = next((i for i in order if values <= stated(texts[i])), -1)
-        if found >= 0:
+        # A date may be said without its year.
+        wanted = frozenset(one for one in values if one[0] != "year") or values
+        found = next((i for i in order if wanted <= stated(texts[i])), -1)
+        if found >= 0 or all(kind in _MOMENTS for kind, _ in values):
             return found
     return next((i for i in order if _says(texts[i], value)), -1)
 
 
 def _says(text: str, value: str) -> bool:
-    """By value: dates, times and amounts in any notation, words also in the plural."""
-    values = stated(value)
-    if values and _WORDLESS.search(value) is None:
-        return values <= stated(text) or says_value(text, value)
-    if not values and folded(value) not in folded(text):
+    """By value: amounts in any notation, words also in the plural."""
+    if not stated(value) and folded(value) not in folded(text):
         return False
     return says_value(text, value) or mentions(text, f"{value}s")
 
 
+_MOMENTS = frozenset({"date", "time", "year"})
 _WORDLESS = re.compile(r"[^\W\d]{3,}")
 
 

@@ -324,7 +324,7 @@ def language_of(text: str) -> str:
     words = re.findall(r"[^\W\d_]+", low)
     if len(words) < 5:
         return ""
-    counts = {language: sum(word in known for word in words) for language, known in _SETS.items()}
+    counts = {language: sum(map(known.__contains__, words)) for language, known in _SETS.items()}
     first, second = sorted(counts, key=lambda language: -counts[language])[:2]
     return first if counts[first] >= 3 and counts[first] > counts[second] else ""
 

@@ -84,6 +84,11 @@ def _broken_at(world: World, state: Snapshot) -> str:
 
 def _ask(world: World, state: Snapshot, asked: Sequence[Invariant]) -> str:
     live, _ = opened_at(world, state)
+    try:
+        if live.holds("select " + " and ".join(f"({one.sql})" for one in asked)):
+            return ""
+    except WorldError:
+        pass  # asked one by one it is told which it is
     for one in asked:
         try:
             if not live.holds(one.sql):

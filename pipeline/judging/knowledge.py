@@ -43,6 +43,8 @@ _WORDED = {
         "zero one two three four five six seven eight nine ten eleven twelve".split()
     )
 }
+_DIGITS = re.compile(r"\d+")
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _TODAY = re.compile(r"\b(?:today|now|currently|as of|since)\b")
 _PASSING = frozenset({Failure.TIMEOUT, Failure.UNAVAILABLE, Failure.RATE_LIMITED})
 _TELLING = 100
@@ -200,7 +202,7 @@ class Known:
     def _of_another_year(self, part: str) -> frozenset[Stated]:
         """Dates with a year, where only the same day of other years is known."""
         found: set[Stated] = set()
-        for day in full_dates(part):
+        for day in full_dates(part) if _YEAR.search(part) else ():
             known = {one for text in self.texts for one in full_dates(text) if one[5:] == day[5:]}
             if known and day not in known:
                 found |= {("date", day[5:]), ("year", float(day[:4]))}
@@ -334,17 +336,21 @@ class Known:
     ) -> frozenset[Stated]:
         """Values of one row that a statement on it says more often than the row has them, while the row has another
         one of their kind that is not said (`from 4 to 4 February`, `20.00 each, 20 left`)."""
-        doubled = {value: count for value, count in counted(part).items() if count > 1}
-        if not doubled:
+        digits = _DIGITS.findall(part)
+        if len(set(digits)) == len(digits):
             return frozenset()
-        found: set[Stated] = set()
-        for row in (rows[0] for rows in meant if len(rows) == 1 and values <= rows[0].values):
-            for value, count in doubled.items():
-                others = {one for one in row.values if one[0] == value[0]} - values
-                told = value[0] == "number" and value in self.told
-                if others and count > len(row.places.get(value, ())) and not told:
-                    found.add(value)
-        return frozenset(found)
+        doubled = {value: count for value, count in counted(part).items() if count > 1}
+        rows = [rows[0] for rows in meant if len(rows) == 1 and values <= rows[0].values]
+        return frozenset(
+            value
+            for value, count in doubled.items()
+            if rows and not (value[0] == "number" and value in self.told)
+            if all(
+                count > len(row.places.get(value, ()))
+                and {v for v in row.values if v[0] == value[0]} - values
+                for row in rows
+            )
+        )
 
     def _of_another_row(
         self, values: frozenset[Stated], part: str, news: Sequence[int], meant: Sequence[Sequence[Row]]

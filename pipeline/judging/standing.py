@@ -43,7 +43,7 @@ def standing_of(task: Task) -> Standing:
     if key not in _STANDING:
         if len(_STANDING) > 2_048:
             _STANDING.clear()
-        texts = [task.agent.system_prompt]
+        texts = task.agent.system_prompt.split("\n")  # most lines are those of other agents, too
         for tool in task.agent.toolset.tools:
             texts.extend(_described(home if task.world else "", tool))
         values = frozenset().union(*map(stated, texts))

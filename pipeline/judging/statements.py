@@ -103,7 +103,8 @@ def counted(text: str) -> Counter[Stated]:
 def full_dates(text: str) -> frozenset[str]:
     """The dates that a text states with their year, as `2026-07-14`."""
     found = set()
-    for match in _STATED.finditer(text.casefold()):
+    low = text.casefold()
+    for match in _STATED.finditer(low if len(low) < _SHORT else _around_digits(low)):
         if match.lastgroup in ("iso", "day_month", "month_day"):
             values = dict(_values(match[0]))
             if "year" in values:

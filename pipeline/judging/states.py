@@ -58,10 +58,9 @@ def opened_at(
     since: Sequence[RowChange] = ()
     try:
         if initial:
-            live.reset()
-            live.apply(initial)
-            since = live.changes()
-        live.restore(state)
+            since = _since(world, live, tuple(initial))
+        if live.ref != state.ref:
+            live.restore(state)
     except WorldError as error:
         live.reset()
         raise TaskError(
@@ -69,6 +68,21 @@ def opened_at(
             way_out="Judge it with the tool repository of the run that made it.",
         ) from error
     return live, since
+
+
+_begun: dict[tuple[str, tuple[str, ...]], Sequence[RowChange]] = {}
+
+
+def _since(world: World, live: SqlWorld, initial: tuple[str, ...]) -> Sequence[RowChange]:
+    """What the statements of an initial state change."""
+    key = world.id, initial
+    if key not in _begun:
+        if len(_begun) > 20_000:
+            _begun.clear()
+        live.reset()
+        live.apply(initial)
+        _begun[key] = live.changes()
+    return _begun[key]
 
 
 def _plain(queries: Iterable[str]) -> bool:
