@@ -442,7 +442,7 @@ class ScriptedAuthor:
                 shop = Shop(self.placed + number)
                 name, about = (
                     f"place {shop.number} {shop.thing}",
-                    f"A shed lends each {shop.thing} to a {shop.person} there.",
+                    f"{shop.thing}s by {shop.mark} for {shop.person}s: {shop.deed}.",
                 )
             made.append(
                 {"name": name, "description": about, "tags": ["lending", ("sports", "culture")[number % 2]]}

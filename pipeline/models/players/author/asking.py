@@ -17,7 +17,8 @@ from pipeline.records import ChatAnswer, Json, Message, Outcome, Record, Usage, 
 
 A = TypeVar("A", bound=Record)
 
-_MANY = ("has more than", "is too long")
+_MANY = 40
+"""Entries that the longest list of any form may have."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +121,11 @@ def _trouble(answer: ChatAnswer) -> tuple[str, str]:
         return ("cut off" if begun else "prose"), str(error)
     if isinstance(value, dict) and isinstance(value.get("properties"), dict) and "type" in value:
         return "schema instead of instance", "This is the schema itself. Fill it in with content."
-    if any(sign in answer.error for sign in _MANY):
-        return "too many", answer.error
+    listed = (
+        [len(part) for part in value.values() if isinstance(part, list)] if isinstance(value, dict) else []
+    )
+    if max(listed, default=0) > _MANY:
+        return "too many", f"The list has {max(listed)} entries; at most {_MANY} are ever wanted."
     return "misfit", answer.error
 
 

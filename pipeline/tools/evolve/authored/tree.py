@@ -131,8 +131,8 @@ class Tree:
 async def grow(pen: Asker, config: AuthorSection, leaves: int | None = None) -> Tree:
     """The tree, level by level, with at least so many leaves (None: all that its breadth gives).
 
-    A level is begun in all categories before one of them is finished, its parents in turn, so that a small tree is a broad one. What a node
-    cannot name within the repairs is left out, with its account.
+    The parents of a level take turns, so that a small tree is a broad one. What a node cannot name within the repairs is
+    left out, with its account.
     Every answer is in the journal as soon as it is paid for, so a tree that was interrupted goes on at its next node.
     EndpointDown and BudgetExceeded pass through.
     """
@@ -178,8 +178,10 @@ async def _branch(pen: Asker, config: AuthorSection, tree: Tree, node: Node | No
         tags=list(TAGS), bare=tree.bare(), count=wanted, **shown,
     )  # fmt: skip
 
+    got: list[Branch] = []
+
     def check(answer: Branches) -> Checked[list[Branch]]:
-        return _new_ones(tree, answer, depth + 1, wanted, config.tree.near_duplicate)
+        return _new_ones(tree, got, answer, depth + 1, wanted, config.tree.near_duplicate)
 
     found = await settle(
         talk,
@@ -196,27 +198,33 @@ async def _branch(pen: Asker, config: AuthorSection, tree: Tree, node: Node | No
 
 
 def _new_ones(
-    tree: Tree, answer: Branches, depth: int, wanted: int, threshold: float
+    tree: Tree, got: list[Branch], answer: Branches, depth: int, wanted: int, threshold: float
 ) -> Checked[list[Branch]]:
-    """The proposals that are no place yet; near-duplicates are merged into the place they are, and more is asked for."""
-    fresh, twins = Tree(list(tree.nodes)), []
-    kept: list[Branch] = []
+    """Adds to `got` the proposals that are no place yet; near-duplicates are merged into the place they are, and for
+    what is missing others are asked for."""
+    there = Tree([*tree.nodes, *(_child(one, depth) for one in got)])
+    twins = []
     for one in answer.branches:
-        twin = fresh.twin(one.name, one.description, depth, threshold)
+        twin = there.twin(one.name, one.description, depth, threshold)
         if twin:
             twins.append((one.name, twin))
-            continue
-        kept.append(one)
-        path = "/".join(["-"] * (depth - 1) + [_name(one.name)])
-        fresh.nodes.append(Node(Domain(path=path, description=one.description)))
+        elif len(got) < wanted:
+            got.append(one)
+            there.nodes.append(_child(one, depth))
     tree.merged += twins
     problems: list[Problem] = []
-    if len(kept) < wanted and twins:
+    missing = wanted - len(got)
+    if missing and twins:
         named = "; ".join(f"{name} is {twin.rpartition('/')[2]}" for name, twin in twins[:6])
-        problems.append(("near-duplicate", f"these are there already: {named}. Name {wanted} others"))
-    elif len(kept) < wanted:
-        problems.append(("too few", f"there are {len(kept)}; name {wanted}"))
-    return Checked(kept[:wanted] or None, problems)
+        problems.append(("near-duplicate", f"these are there already: {named}. Name {missing} others"))
+    elif missing:
+        problems.append(("too few", f"{missing} more are needed; name {missing} others"))
+    return Checked(list(got) or None, problems)
+
+
+def _child(one: Branch, depth: int) -> Node:
+    """A proposal as a place, for comparison only."""
+    return Node(Domain(path="/".join(["-"] * (depth - 1) + [_name(one.name)]), description=one.description))
 
 
 def _unfit(answer: Branches, language: str) -> Sequence[Problem]:
