@@ -201,10 +201,30 @@ def _measures(runs: Sequence[RunFolder]) -> str:
         (run.name, row["name"], row["part"], row["value"], row["n"])
         for run in runs
         for row in run.rows("measures", columns=["name", "part", "value", "n"])
+        if row["name"] != "task_pass_rate"
     ]
+    rows += [row for run in runs for row in _planted(run)]
     if not rows:
         return "## Measured quality\n\nNothing was measured: neither judges nor checkers were tried on planted flaws."
     return f"## Measured quality\n\n{_table(('run', 'measure', 'of', 'value', 'n'), rows)}"
+
+
+def _planted(run: RunFolder) -> list[tuple[str, str, str, float, int]]:
+    """The judging's error on the run's own attempts, where a teacher planted flaws in some: those that passed all the
+    same, and honest ones of the teacher that failed."""
+    flawed: Counter[bool] = Counter()
+    honest: Counter[bool] = Counter()
+    for row in run.rows("trajectories", columns=["planted", "passed"]):
+        if row["passed"] is not None:
+            (flawed if json.loads(row["planted"] or "[]") else honest)[row["passed"]] += 1
+    if not flawed.total():
+        return []
+    missed = (run.name, "planted_flaws_missed", "attempts with a planted flaw", flawed[True] / flawed.total())
+    rows = [(*missed, flawed.total())]
+    if honest.total():
+        failed = (run.name, "failed_without_flaw", "attempts without one", honest[False] / honest.total())
+        rows.append((*failed, honest.total()))
+    return rows
 
 
 def _licenses(runs: Sequence[RunFolder]) -> str:
