@@ -104,7 +104,9 @@ def diff(
 @judge_app.command("export")
 def export_sample(
     run: RunArgument,
-    file: Annotated[Path, typer.Argument(help="CSV file to write.")],
+    file: Annotated[
+        Path, typer.Argument(help="File to write: a sheet (.csv), or a page to click through (.html).")
+    ],
     count: Annotated[int, typer.Option(help="Verdicts to label.")] = 100,
     seed: Annotated[int, typer.Option(help="Draw of the sample.")] = 0,
     data: DataOption = None,
@@ -116,8 +118,12 @@ def export_sample(
 
     if file.exists():
         raise ConfigError(f"{file} exists.", way_out="Give a new file name; labels are never overwritten.")
-    file.write_text(export_labels(open_run(data_dir(data), run), count, seed), encoding="utf-8")
-    typer.echo(f"{file}: fill the column `label`, then: tracemill judge import {run} {file}")
+    html = file.suffix.lower() == ".html"
+    text = export_labels(open_run(data_dir(data), run), count, seed, html=html)
+    file.write_text(text, encoding="utf-8")
+    todo = "open it, label, save labels.csv" if html else "fill the column `label`"
+    labels = "labels.csv" if html else str(file)
+    typer.echo(f"{file}: {todo}, then: tracemill judge import {run} {labels}")
 
 
 @judge_app.command("import")

@@ -8,6 +8,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 from pipeline.judging.intervals import Share, kappa
@@ -53,20 +54,71 @@ def to_csv(chosen: Sequence[Labelled], criteria: dict[str, str], transcripts: di
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS)
     writer.writeheader()
-    for one in chosen:
-        writer.writerow(
-            {
-                "trajectory": one.trajectory,
-                "check": one.check,
-                "kind": one.kind,
-                "criterion": criteria.get(f"{one.trajectory}/{one.check}", one.check),
-                "evidence": one.evidence,
-                "transcript": _safe(transcripts.get(one.trajectory, "")),
-                "label": "",
-                "comment": "",
-            }
-        )
+    for row in _sheet(chosen, criteria, transcripts):
+        writer.writerow({**row, "transcript": _safe(row["transcript"])})
     return out.getvalue()
+
+
+def to_html(chosen: Sequence[Labelled], criteria: dict[str, str], transcripts: dict[str, str]) -> str:
+    """The same sheet as a page that needs no server: a choice per verdict, and a button that saves the labels as CSV."""
+    rows = []
+    for number, row in enumerate(_sheet(chosen, criteria, transcripts)):
+        choices = "".join(
+            f'<label><input type="radio" name="l{number}" value="{label}"> {label}</label> '
+            for label in LABELS
+        )
+        rows.append(
+            f'<section data-trajectory="{escape(row["trajectory"])}" data-check="{escape(row["check"])}">'
+            f"<h2>{number + 1}. {escape(row['criterion'])}</h2><p>{escape(row['kind'])}; events {escape(row['evidence'])}</p>"
+            f"<details open><summary>{escape(row['trajectory'])}</summary><pre>{escape(row['transcript'])}</pre></details>"
+            f'<p>{choices}<input class="comment" placeholder="comment"></p></section>'
+        )
+    return _PAGE.replace("ROWS", "\n".join(rows))
+
+
+_PAGE = """<!doctype html>
+<meta charset="utf-8"><title>Verdicts to label</title>
+<style>body{font:15px/1.5 system-ui;max-width:60rem;margin:2rem auto;padding:0 1rem}
+pre{white-space:pre-wrap;max-height:24rem;overflow:auto;background:#f4f4f4;padding:.5rem}
+label{margin-right:1rem}button{position:sticky;bottom:1rem;padding:.5rem 1rem}</style>
+<h1>Verdicts to label</h1>
+<p>Does the trajectory meet the criterion? Save the labels, then: <code>tracemill judge import RUN labels.csv</code></p>
+ROWS
+<button onclick="save()">Save labels.csv</button>
+<script>
+function save() {
+  const quote = text => '"' + text.replaceAll('"', '""') + '"';
+  const lines = [...document.querySelectorAll('section')].map(one => {
+    const label = one.querySelector('input:checked');
+    const cells = [one.dataset.trajectory, one.dataset.check, label ? label.value : '', one.querySelector('.comment').value];
+    return cells.map(quote).join(',');
+  });
+  const link = document.createElement('a');
+  const text = ['trajectory,check,label,comment', ...lines].join('\\r\\n');
+  link.href = URL.createObjectURL(new Blob([text], {type: 'text/csv'}));
+  link.download = 'labels.csv';
+  link.click();
+}
+</script>
+"""
+
+
+def _sheet(
+    chosen: Sequence[Labelled], criteria: dict[str, str], transcripts: dict[str, str]
+) -> list[dict[str, str]]:
+    return [
+        {
+            "trajectory": one.trajectory,
+            "check": one.check,
+            "kind": one.kind,
+            "criterion": criteria.get(f"{one.trajectory}/{one.check}", one.check),
+            "evidence": one.evidence,
+            "transcript": transcripts.get(one.trajectory, ""),
+            "label": "",
+            "comment": "",
+        }
+        for one in chosen
+    ]
 
 
 def _safe(text: str) -> str:
@@ -114,7 +166,7 @@ def read_labels(text: str, verdicts: Iterable[Labelled]) -> Agreement:
     if missing:
         raise InputError(
             f"The labels lack the columns {', '.join(sorted(missing))}.",
-            way_out="Start from the sheet that `tracemill audit export` writes, as CSV with commas.",
+            way_out="Start from the sheet that `tracemill judge export` writes, as CSV with commas.",
         )
     found, seen = Agreement(), set()
     for row in reader:

@@ -241,7 +241,7 @@ class Known:
         fresh = self._present(news, meant, said)
         rest = values - fresh - self.used
         question = asks(whole)
-        if question and _PROPOSES.search(folded(part)):
+        if self.answers[news[-1]].changed or (question and _PROPOSES.search(folded(part))):
             another = self._of_another_amount(values - fresh - self.used, part)
             if another:
                 return another
@@ -377,7 +377,7 @@ class Known:
         return found
 
     def _of_another_amount(self, values: frozenset[Stated], part: str) -> frozenset[Stated]:
-        """In a question: numbers of a unit (`30 days`) of which the user has named other ones, and that neither is a
+        """In a proposal or a report on a change: numbers of a unit (`30 days`) of which the user has named other ones, and that neither is a
         difference from a known one nor stood in a result with that unit."""
         found: set[Stated] = set()
         for value, unit in amounts(part):

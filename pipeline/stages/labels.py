@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.judging.agreement import Labelled, read_labels, sample, to_csv
+from pipeline.judging.agreement import Labelled, read_labels, sample, to_csv, to_html
 from pipeline.models.players.judge import event_line
 from pipeline.records import InputError, PolicyCheck, ReplyCheck
 from pipeline.stages.context import Context
@@ -32,8 +32,8 @@ def _labelled(folder: RunFolder) -> list[Labelled]:
     ]
 
 
-def export_labels(context: Context, count: int, seed: int = 0) -> str:
-    """A CSV sheet with a stratified sample of verdicts for people to label."""
+def export_labels(context: Context, count: int, seed: int = 0, *, html: bool = False) -> str:
+    """A sheet (CSV, or a page) with a stratified sample of verdicts for people to label."""
     chosen = sample(_labelled(context.folder), count, seed)
     wanted = {one.trajectory for one in chosen}
     criteria: dict[str, str] = {}
@@ -48,7 +48,7 @@ def export_labels(context: Context, count: int, seed: int = 0) -> str:
                 criteria[f"{id}/{check.name}"] = check.criterion
             elif isinstance(check, PolicyCheck):
                 criteria[f"{id}/{check.name}"] = check.rule
-    return to_csv(chosen, criteria, transcripts)
+    return (to_html if html else to_csv)(chosen, criteria, transcripts)
 
 
 def import_labels(context: Context, text: str) -> dict[str, Any]:
