@@ -29,7 +29,7 @@ from prefect.runtime import flow_run as present
 from flows.execute import execute
 from pipeline import __version__
 from pipeline.config import load_config
-from pipeline.stages.units import stages_of
+from pipeline.stages.inputs import check_inputs
 from pipeline.store import RunFolder, names, readable
 
 NAME = "tracemill-scheduled"
@@ -88,7 +88,7 @@ def scheduled(
     give equal data. Records of Prefect older than `keep_days` are removed; 0 keeps all.
     """
     loaded = load_config(Path(config) if config else None, {"tasks.count": count, "data": data})
-    stages_of(product, loaded)
+    check_inputs(product, loaded)
     earlier = left_behind(loaded.data, product)
     for folder in earlier:
         _pick_up(folder, on_failure)

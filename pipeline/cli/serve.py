@@ -34,6 +34,7 @@ def serve(
     from flows.deploy import deployments, serve_all
     from pipeline.config import load_config
     from pipeline.records.errors import ConfigError
+    from pipeline.stages.inputs import check_inputs
 
     crons = {}
     for pair in cron or []:
@@ -44,6 +45,8 @@ def serve(
             )
         crons[flow.strip()] = expression.strip()
     loaded = load_config(config, {"data": str(data) if data else None})
+    for product in crons:
+        check_inputs(product, loaded)
     parameters = {
         "config": str(config.resolve()) if config else None,
         "count": count,

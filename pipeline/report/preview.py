@@ -9,6 +9,7 @@ from pipeline.config import Config
 from pipeline.records import ConfigError
 from pipeline.report.show import show_record
 from pipeline.stages.context import Context
+from pipeline.stages.inputs import check_inputs
 from pipeline.stages.units import STAGES, stages_of, work
 from pipeline.store import RunFolder
 
@@ -19,6 +20,7 @@ async def preview_records(config: Config, flow: str, count: int) -> list[str]:
     """Up to `count` records as readable text. Raises ConfigError for a flow that has none."""
     if flow not in _SHOWN:
         raise ConfigError(f"There is no preview of {flow!r}.", way_out=f"Choose one of {', '.join(_SHOWN)}.")
+    check_inputs(flow, config)
     with tempfile.TemporaryDirectory(prefix="tracemill-preview-") as place:
         values = config.model_dump(mode="json")
         values["data"] = place
