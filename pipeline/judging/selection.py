@@ -140,7 +140,8 @@ def _next(rest: Sequence[Candidate], kept: Sequence[Candidate], config: Selectio
 
 
 def preference_pairs(candidates: Iterable[Candidate], config: SelectionConfig) -> list[Pair]:
-    """Up to `pairs_per_task` pairs per task, no attempt twice on the rejected side; longest common prefix first.
+    """Up to `pairs_per_task` pairs per task, no attempt twice on the rejected side: first those that part where the agent
+    acts, with the longest common beginning; an attempt is chosen again only when no other is left.
 
     Unscored attempts are on neither side.
     """
@@ -149,32 +150,39 @@ def preference_pairs(candidates: Iterable[Candidate], config: SelectionConfig) -
         good = [one for one in attempts if one.value is Value.PASS]
         bad = [one for one in attempts if one.value is Value.FAIL]
         ranked = sorted(
-            ((_shared(better, worse), better, worse) for better in good for worse in bad),
+            ((*_shared(better, worse), better, worse) for better in good for worse in bad),
             key=lambda pair: (
+                not pair[1],
                 -pair[0],
-                pair[1].length,
-                pair[1].trajectory.attempt,
+                pair[2].length,
                 pair[2].trajectory.attempt,
+                pair[3].trajectory.attempt,
             ),
         )
         used: set[str] = set()
-        for shared, better, worse in ranked:
-            if len(used) == config.pairs_per_task:
-                break
-            if worse.id not in used:
-                used.add(worse.id)
-                found.append(Pair(task, better.id, worse.id, shared, _because(shared, worse)))
+        chosen: set[str] = set()
+        for again in (False, True):
+            for shared, _, better, worse in ranked:
+                if (
+                    len(used) < config.pairs_per_task
+                    and worse.id not in used
+                    and (again or better.id not in chosen)
+                ):
+                    used.add(worse.id)
+                    chosen.add(better.id)
+                    found.append(Pair(task, better.id, worse.id, shared, _because(shared, worse)))
     return found
 
 
-def _shared(left: Candidate, right: Candidate) -> int:
-    """Events in common from the start."""
-    count = 0
-    for one, other in zip(left.steps, right.steps, strict=False):
+def _shared(left: Candidate, right: Candidate) -> tuple[int, bool]:
+    """Events in common from the start, and whether the two part where the agent acts."""
+    roles = [
+        [event.role for event in one.trajectory.events if event.role != "system"] for one in (left, right)
+    ]
+    for count, (one, other) in enumerate(zip(left.steps, right.steps, strict=False)):
         if one != other:
-            break
-        count += 1
-    return count
+            return count, roles[0][count] == roles[1][count] == "assistant"
+    return min(len(left.steps), len(right.steps)), False
 
 
 def _because(shared: int, worse: Candidate) -> str:

@@ -17,7 +17,7 @@ from pipeline.stages.calibration import calibrate_run, measured_error, refuse_un
 from pipeline.stages.context import Context
 from pipeline.stages.judging import judge_again, judge_diff
 from pipeline.stages.labels import export_labels, import_labels
-from pipeline.stages.selection import qualities, selection_unit
+from pipeline.stages.selection import qualities, selection_unit, selection_units
 from pipeline.stages.stored import open_run
 from pipeline.stages.tasks import task_units, tasks_unit
 from pipeline.stages.trajectories import trajectories_unit, trajectory_units
@@ -112,11 +112,27 @@ async def test_selection_keeps_only_what_passed(run: Context, tmp_path: Path) ->
     assert all(chosen and not rejected and reason for chosen, rejected, reason in pairs)
     (flow,) = catalog.query("select entered, kept, rejected from funnel where stage = 'selection'").rows()
     assert flow[0] == flow[1] + flow[2]
+    assert selection_units(run) == 1
+    shared = catalog.query("select min(shared) from pairs").rows()[0][0]
+    assert shared is None or shared >= 1
+
+
+async def test_a_task_set_aside_is_told_with_the_evidence(run: Context, tmp_path: Path) -> None:
+    file = tmp_path / "judge.yaml"
+    file.write_text("quality: {max_pass_rate: 0.0}\n")
+    await selection_unit(run, 0)
+    assert await judge_again(open_run(tmp_path, "r", file)) == 1
+    catalog = Catalog(tmp_path)
+    assert catalog.query("select count(*) from selections where kept").rows() == [(0,)]
+    aside = catalog.query("select subject, message from failures where kind = 'task set aside'").rows()
+    assert aside
+    assert all(subject.startswith("task_") and "attempts passed" in message for subject, message in aside)
 
 
 async def test_labels_go_out_and_come_back(run: Context, tmp_path: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(export_labels(run, 10))))
     assert len(rows) == 10
+    assert export_labels(run, 10, html=True).count("<section ") == 10
     assert all(row["transcript"] and row["criterion"] for row in rows)
     out = io.StringIO()
     writer = csv.DictWriter(out, list(rows[0]))
