@@ -24,7 +24,7 @@ from typing import IO, Any
 from pipeline.records import RunError, canonical_json
 from pipeline.store.files import sync_file, told_when_full, write_atomically
 from pipeline.store.journal import Journal
-from pipeline.store.shards import read_rows, to_arrow, write_parquet
+from pipeline.store.shards import digest, read_rows, to_arrow, write_parquet
 from pipeline.store.tables import SCHEMA_VERSION, TABLES, Row
 
 STATUSES = ("running", "paused", "interrupted", "failed", "finished")
@@ -222,8 +222,8 @@ class RunFolder:
             for name in sorted(tables):
                 data = to_arrow(TABLES[name], tables[name])
                 if data.num_rows:
-                    digest = write_parquet(building / f"{name}.parquet", data)
-                    contents[name] = {"rows": data.num_rows, "blake2b": digest}
+                    written = write_parquet(building / f"{name}.parquet", data)
+                    contents[name] = {"rows": data.num_rows, "blake2b": written}
             write_atomically(building / "unit.json", canonical_json(contents).encode())
             building.chmod(0o755)
             try:
@@ -238,6 +238,23 @@ class RunFolder:
         Journal.remove(self.path / "journal" / f"{target.name}.db")
         return True
 
+    def check(self) -> None:
+        """Compares every file of the finished units with the hash it had when it was written. Raises RunError, naming
+        the first that differs, is missing or came later: damage in the middle of a file may still read as rows."""
+        for stage, number in self.units():
+            folder = self.unit(stage, number)
+            try:
+                contents: dict[str, dict[str, Any]] = json.loads((folder / "unit.json").read_bytes())
+                written = {f"{name}.parquet": about["blake2b"] for name, about in contents.items()}
+            except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+                raise _damaged_unit(folder, f"its unit.json cannot be read ({error})") from error
+            found = {path.name: path for path in folder.glob("*.parquet")}
+            for name in sorted(written.keys() | found.keys()):
+                if name not in found:
+                    raise _damaged_unit(folder, f"{name} is missing")
+                if digest(found[name]) != written.get(name):
+                    raise _damaged_unit(folder, f"{name} is not what was written")
+
     def rows(
         self, table: str, *, stage: str | None = None, columns: Iterable[str] | None = None
     ) -> Iterator[Row]:
@@ -248,6 +265,13 @@ class RunFolder:
             path = self.unit(unit_stage, number) / f"{schema.name}.parquet"
             if path.exists():
                 yield from read_rows(path, names)
+
+
+def _damaged_unit(folder: Path, what: str) -> RunError:
+    return RunError(
+        f"The unit {folder} is damaged: {what}.",
+        way_out="Delete that folder and run `tracemill resume`: the unit is made again.",
+    )
 
 
 def _locked(file: IO[str]) -> bool:

@@ -88,6 +88,7 @@ class _Merge:
 
     def take(self, run: RunFolder) -> None:
         """All units of one run, without what is known already."""
+        run.check()
         copies, signatures = self._copies(run)
         gone = self._gone(run, copies)
         for stage, number in run.units():

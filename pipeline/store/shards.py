@@ -66,7 +66,7 @@ def write_parquet(path: Path, data: pa.Table) -> str:
 
     Raises RunError when the disk is full.
     """
-    with told_when_full(path), path.open("w+b") as file:
+    with told_when_full(path), path.open("wb") as file:
         pq.write_table(
             data,
             file,
@@ -78,7 +78,12 @@ def write_parquet(path: Path, data: pa.Table) -> str:
         )
         file.flush()
         os.fsync(file.fileno())
-        file.seek(0)
+    return digest(path)
+
+
+def digest(path: Path) -> str:
+    """A hash of the bytes of a file."""
+    with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 

@@ -216,6 +216,21 @@ def test_an_export_that_fails_leaves_nothing(run: RunFolder, tmp_path: Path) -> 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]
 
 
+def test_damage_in_the_middle_of_a_shard_is_found_although_it_reads(run: RunFolder, tmp_path: Path) -> None:
+    shard = run.unit("trajectories", 1) / "events.parquet"
+    whole = shard.read_bytes()
+    shard.write_bytes(whole[:40] + bytes(byte ^ 1 for byte in whole[40:44]) + whole[44:])
+    with pytest.raises(
+        RunError, match=r"trajectories-00001 is damaged: events\.parquet is not what was written"
+    ):
+        export([run], "chat", tmp_path / "out")
+    shard.unlink()
+    with pytest.raises(RunError, match=r"events\.parquet is missing"):
+        export([run], "chat", tmp_path / "out")
+    shard.write_bytes(whole)
+    assert export([run], "chat", tmp_path / "out").rows
+
+
 def test_nothing_to_learn_is_an_error_with_its_reasons(tmp_path: Path) -> None:
     silent = RunFolder.create(tmp_path / "data", "silent", "all", 7, "")
     fill(

@@ -56,6 +56,8 @@ def export(
     if format not in FORMATS:
         raise InputError(f"{format!r} is no export format.", way_out=f"Choose one of {', '.join(FORMATS)}.")
     benchmarks = read_benchmarks(against, settings.against_ngram) if against else None
+    for run in runs:
+        run.check()
     paths = tuple(run.path for run in runs)
     plan = Plan(Path(out).name, format, settings, seed, paths, benchmarks)
     with new_folder(Path(out)) as folder:
