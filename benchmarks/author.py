@@ -1,6 +1,6 @@
 """A scripted author that errs in known ways, over real HTTP: what is caught, what is repaired, what is let in.
 
-    python -m benchmarks.author [WORLDS]
+    python -m benchmarks.author [WORLDS [FIRST]]
 
 Of 500 worlds (and a task in each) most hold one planted error. An error that is not stubborn is put right when it is
 objected to; a stubborn one comes again each time. Whether an admitted world or task is faulty is decided by comparing it
@@ -49,11 +49,11 @@ class Score:
     faulty: list[str] = field(default_factory=list)
 
 
-def plan(count: int) -> dict[int, Error]:
+def plan(first: int, count: int) -> dict[int, Error]:
     """Nine of ten places err: each kind equally often, in a third of its places stubbornly."""
     names = [*WORLD_ERRORS, *ANSWER_ERRORS, *TASK_ERRORS]
     found = {}
-    for number in range(count):
+    for number in range(first, first + count):
         if number % 10:
             name = names[number % len(names)]
             stubborn = (number // len(names)) % 3 == 2 or name in ANSWER_ERRORS
@@ -164,8 +164,8 @@ async def one(
     return made.world is not None, proposal is not None and proposal.task is not None and not proposal.kind
 
 
-async def run(count: int) -> int:
-    script = ScriptedAuthor(plan(count))
+async def run(count: int, first: int) -> int:
+    script = ScriptedAuthor(plan(first, count))
     scores: dict[str, Score] = {}
     with Endpoint(script) as endpoint:
         flags = {
@@ -183,7 +183,7 @@ async def run(count: int) -> int:
                     return await one(number, models, config, script, scores)
 
             started = time.monotonic()
-            ends = await asyncio.gather(*map(bounded, range(count)))
+            ends = await asyncio.gather(*map(bounded, range(first, first + count)))
             totals = models.ledger.totals
     worlds, tasks = sum(world for world, _ in ends), sum(task for _, task in ends)
     print(
@@ -215,7 +215,8 @@ def verdict(script: ScriptedAuthor, scores: dict[str, Score]) -> int:
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else WORLDS
-    sys.exit(asyncio.run(run(count)))
+    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    sys.exit(asyncio.run(run(count, first)))
 
 
 if __name__ == "__main__":

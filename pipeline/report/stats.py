@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from pipeline.report import yields
 from pipeline.report.axes import lines as axis_lines
 from pipeline.report.axes import spread
 from pipeline.report.environment import environment, environment_lines
@@ -29,7 +30,7 @@ def collect(data: Path, run: str | None) -> dict[str, Any]:
         "funnel": rows(
             "select stage, sum(entered)::bigint as entered, sum(kept)::bigint as kept, sum(rejected)::bigint as rejected, "
             "sum(failed)::bigint as failed, sum(pending)::bigint as pending, sum(tokens)::bigint as tokens, sum(cost) as cost "
-            "from funnel {where} group by stage order by min(case stage when 'worlds' then 1 when 'evolve' then 2 when 'mcp' "
+            "from funnel {where} group by stage order by min(case stage when 'worlds' then 1 when 'domains' then 1.5 when 'evolve' then 2 when 'mcp' "
             "then 3 when 'tasks' then 4 when 'trajectories' then 5 else 6 end)"
         ),
         "pass_rate": rows(
@@ -58,6 +59,7 @@ def collect(data: Path, run: str | None) -> dict[str, Any]:
             "select count(*) as calls, count(*) filter (cached) as cached, coalesce(sum(tokens_in), 0)::bigint as tokens_in, "
             "coalesce(sum(tokens_out), 0)::bigint as tokens_out, coalesce(sum(cost), 0.0) as cost from model_calls {where}"
         ),
+        "authoring": yields.authoring(rows),
     }
 
 
@@ -100,6 +102,7 @@ def text(figures: dict[str, Any]) -> str:
     lines.append(
         f"model calls      {calls['calls']} ({calls['cached']} cached), {calls['tokens_in']}+{calls['tokens_out']} tokens, cost {calls['cost']:.4f}"
     )
+    lines += yields.text(figures["authoring"])
     for row in figures["rejected"]:
         lines.append(f"  {row['n']:>6}  {row['stage']}: {row['kind']}")
     return "\n".join(lines)

@@ -6,7 +6,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from pipeline.config import Config
 from pipeline.models.players.author import Asker, Checked, Problem, Said, Step, fence, lines, settle
@@ -52,7 +52,7 @@ from pipeline.worlds.sql import SqlWorld
 STAGE = "tasks"
 Add = Callable[[Task, World, object], None]
 """Takes an admitted task with its world and what the gate and the probes saw."""
-_KINDS = ("act", "ask", "refuse")
+_KINDS: tuple[Literal["act", "ask", "refuse"], ...] = ("act", "ask", "refuse")
 _SHOWN_ROWS, _SHOWN_WISHES = 3, 6
 _WAVE = 4
 """Tasks of one world that are proposed side by side; the next wave sees what the last one brought."""

@@ -12,6 +12,7 @@ import pytest
 
 from pipeline.config import load_config
 from pipeline.records import Task
+from pipeline.report.stats import collect
 from pipeline.stages.authoring import DOMAINS, EVOLVE, authored_unit, domains_unit
 from pipeline.stages.context import Context
 from pipeline.stages.tasks import _attempt, tasks_unit
@@ -97,6 +98,11 @@ def test_the_funnel_and_the_yields_balance(bad_run: tuple[Context, dict[str, str
     calls = list(context.folder.rows("model_calls", stage=EVOLVE))
     assert spent == sum(row["tokens_in"] + row["tokens_out"] for row in calls) == funnel["tokens"]
     assert {row["role"] for row in calls} == {"author"}
+    figures = collect(context.folder.path.parent.parent, None)["authoring"]
+    assert {row["part"]: row["first"] for row in figures["stages"]}["tool"] == 6
+    made = {row["what"]: row for row in figures["admitted"]}
+    assert (made["world"]["n"], made["tool"]["n"]) == (1, 6)
+    assert made["tool"]["tokens"] * 6 == made["world"]["tokens"] > funnel["tokens"]
 
 
 def test_a_world_that_is_made_twice_enters_once(tmp_path: Path) -> None:
@@ -198,7 +204,11 @@ def test_a_probe_finds_a_hidden_fact_that_the_wording_tells(tmp_path: Path) -> N
     goal = task.goals[0]
     leaking = task.replace(goals=(goal.replace(phrasings=(f"{goal.phrasings[0]}, {told}",)),))
     attempt = _attempt(world)
-    assert not asyncio.run(attempt(first_message_only(task), FirstMessageSolver(task), 0)).passed
-    assert asyncio.run(attempt(first_message_only(leaking), FirstMessageSolver(leaking), 0)).passed
+
+    async def passes(one: Task) -> bool:
+        return (await attempt(first_message_only(one), FirstMessageSolver(one), 0)).passed
+
+    assert not asyncio.run(passes(task))
+    assert asyncio.run(passes(leaking))
     assert unsupported(task) == []
     assert unsupported(task.replace(goals=(goal.replace(facts=()),)))
