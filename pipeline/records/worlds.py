@@ -7,7 +7,6 @@ from functools import cached_property
 from pipeline.records.base import Json, Record, content_id
 from pipeline.records.tools import Domain, ToolSpec
 
-
 SIMULATED = "simulated"
 """The archetype of worlds whose tools are played."""
 
