@@ -71,6 +71,8 @@ def calibrate(
     typer.echo(
         f"{figures['n_flawed']} flawed, {figures['n_clean']} clean: misses {figures['misses']}, false alarms {figures['false_alarms']}"
     )
+    if figures["not_told_again"]:
+        typer.echo(f"  {figures['not_told_again']} good ones could not be told again alike and were left out")
     for kind, one in figures["by_kind"].items():
         typer.echo(f"  {kind:<24} missed {one['misses']['count']} of {one['n']}")
     for name, one in figures["by_judge"].items():

@@ -91,6 +91,8 @@ class Calibration:
     """Kind and trajectory of misses, for whoever wants to look."""
     alarmed: list[tuple[str, str, str]] = field(default_factory=list)
     """Variation, trajectory and reason of false alarms."""
+    unlike: list[str] = field(default_factory=list)
+    """Trajectories that end in another state when they are told again unchanged: nothing is known of their flaws."""
 
     @property
     def max_error(self) -> float:
@@ -116,6 +118,7 @@ class Calibration:
                 for kind, tally in sorted(self.rules.clean.items())
             },
             "by_judge": {one.judge: one.to_json() for one in (self.rules, *self.judges)},
+            "not_told_again": len(self.unlike),
             "n_flawed": misses.of,
             "n_clean": alarms.of,
         }
@@ -151,6 +154,9 @@ async def calibrate(
     wanted = list(FLAWS) if kinds is None else list(kinds)
     shown: Counter[str] = Counter()
     for story in order:
+        if await HARMLESS["as_it_was"](story, random.Random(seed)) is None:
+            found.unlike.append(story.trajectory.id)
+            continue
         for kind in wanted:
             tally = rules.flawed.setdefault(kind, Tally())
             if per_kind is not None and tally.n >= per_kind:

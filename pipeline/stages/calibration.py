@@ -59,6 +59,12 @@ async def calibrate_run(
                     spent=lambda: models.ledger.totals.cost,
                 )
                 calls = call_rows(models.ledger.drain())
+        if len(measured.unlike) == len(stories):
+            raise RunError(
+                f"None of the {len(stories)} good trajectories of {folder.name} ends in its recorded state when it is told"
+                f" again, so no flaw can be planted in them; the first is {measured.unlike[0]}.",
+                way_out=f"`tracemill replay {measured.unlike[0]}` names the first difference.",
+            )
         rows = [row for one in (measured.rules, *measured.judges) for row in _measures(one)]
         folder.write_shard(STAGE, number, {"measures": rows, "model_calls": calls})
     return measured
