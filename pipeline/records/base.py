@@ -40,10 +40,13 @@ def canonical_json(value: Json) -> str:
 
 
 def _plain(value: Json) -> Json:
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return int(value)
+    kind = type(value)
+    if kind is str or value is None or kind is bool or kind is int:
+        return value
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {key if type(key) is str else str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value

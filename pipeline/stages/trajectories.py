@@ -91,5 +91,10 @@ async def _unit(
 
 
 def _read_tasks(context: Context, ids: set[str]) -> dict[str, Task]:
-    rows = context.folder.rows("tasks", columns=("id", "record"))
-    return {row["id"]: Task.model_validate_json(row["record"]) for row in rows if row["id"] in ids}
+    found = {}
+    for row in context.folder.rows("tasks", columns=("id", "record")):
+        if row["id"] in ids:
+            task = found[row["id"]] = Task.model_validate_json(row["record"])
+            # Kept, since hashing a task with its tools again takes longer than playing it.
+            task.__dict__["id"] = row["id"]
+    return found

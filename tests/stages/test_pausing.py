@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,9 @@ def _funnel(folder: RunFolder) -> tuple[int, int, int]:
 def test_the_long_ones_are_set_aside_and_end_as_if_nothing_had_been(tmp_path: Path) -> None:
     calm = _folder(tmp_path, "calm")
     assert _execute(calm) == []
-    parts = _folder(tmp_path, "parts", **{"trajectories.limits.pause_after_turns": 4})
+    spoken = Counter(row["trajectory"] for row in calm.rows("events") if row["role"] == "assistant")
+    half = sorted(spoken.values())[12]
+    parts = _folder(tmp_path, "parts", **{"trajectories.limits.pause_after_turns": half})
     assert _execute(parts) == [], "paused episodes hold no unit up"
     waiting = paused_count(parts)
     assert 0 < waiting < 24

@@ -48,8 +48,9 @@ class Limits:
     """New and changed rows of one episode, as text."""
     database_bytes: int = 64 * 2**20
     """Size of one world's database."""
-    heap_bytes: int = 512 * 2**20
-    """What SQLite may allocate in this process, all worlds together; a smaller value, once set, stays."""
+    heap_bytes: int = 2 * 2**30
+    """What SQLite may allocate in this process, all worlds together, thousands of open ones included; a smaller value,
+    once set, stays."""
     seconds: float = 5.0
     """A last resort: wall time of one call, for programs whose few steps are each very long. A useful program
     takes microseconds, so that this never decides about one."""

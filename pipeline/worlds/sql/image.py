@@ -80,10 +80,17 @@ def open_image(
     connection = sqlite3.connect(
         ":memory:", isolation_level=None, cached_statements=1024, check_same_thread=False
     )
-    connection.deserialize(image.data)
-    install_functions(connection, now)
-    connection.create_function(NOTE, -1, note)
-    guard = Guard(connection, limits)
+    try:
+        connection.deserialize(image.data)
+        install_functions(connection, now)
+        connection.create_function(NOTE, -1, note)
+        guard = Guard(connection, limits)
+    except MemoryError as error:
+        connection.close()
+        raise WorldError(
+            f"SQLite may not allocate more than {limits.heap_bytes >> 20} MiB in this process.",
+            way_out="Close worlds that are not needed any more, or spread them over processes.",
+        ) from error
     guard.tables, guard.views = frozenset(image.tables), image.views
     return connection, guard
 
