@@ -51,15 +51,26 @@ def bench(
 def audit_export(
     run: Annotated[str, typer.Argument(help="A run with rewritings.")],
     file: Annotated[Path, typer.Argument(help="JSON Lines file to write.")],
-    share: Annotated[float, typer.Option(help="Share of the rewritings.")] = 0.05,
+    share: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Share of the rewritings; without it rephrase.audit_share of the run."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Draw of the sample.")] = 0,
     data: DataOption = None,
 ) -> None:
     """Draws a seeded, stratified sample; fill in `answer` (accept or reject) and `error`."""
+    import yaml
+
+    from pipeline.config import parse_config
     from pipeline.rephrase.audit import export_audit
     from pipeline.store import RunFolder
 
     folder = RunFolder.open(data_dir(data), run)
+    if share is None:
+        values = yaml.safe_load(folder.config_yaml)
+        share = parse_config(values, where=f"{run}/config.yaml").rephrase.audit_share
     count = export_audit(list(folder.rows("rewrites")), folder.rows("findings"), file, share=share, seed=seed)
     typer.echo(f"{file}: {count} rewritings")
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from pipeline.config.rephrase import RephraseSection
 from pipeline.records import FidelityReport, Finding, InputError
+from pipeline.rephrase.fidelity import parsing, symbolic
 from pipeline.rephrase.fidelity.analysis import analyze
 from pipeline.rephrase.fidelity.bench import auc, balanced, bench, best_threshold, median
 from pipeline.rephrase.fidelity.checker import LayeredChecker, RuleChecker, check
@@ -194,6 +195,45 @@ async def test_a_model_is_asked_only_where_the_rules_disagree_and_never_overrule
     short = await layered.check(source, "The mill was built in 1820.", style="", kind="knowledge")
     assert (short.verdict, model.asked) == ("faithful", 1)
     assert all(finding.severity == "warn" for finding in short.findings)
+
+
+@pytest.mark.parametrize(
+    ("source", "rewrite", "kinds"),
+    [
+        (
+            "Marta Lind taught Jonas Berg the cello.",
+            "Jonas Berg was taught the cello by Marta Lind.",
+            set(),
+        ),
+        (
+            "Marta Lind taught Jonas Berg the cello.",
+            "Marta Lind was taught the cello by Jonas Berg.",
+            {"swap"},
+        ),
+        (
+            "An index without order does not help whenever a single row is wanted.",
+            "An index without order does not help whenever a single row is not wanted.",
+            {"negation"},
+        ),
+    ],
+)
+def test_the_parsing_layer_knows_roles_and_denials(source: str, rewrite: str, kinds: set[str]) -> None:
+    if not parsing.available("en"):
+        pytest.skip("the extra rephrase is not installed")
+    report = check(source, rewrite, language="en", layers=("rules", "parsing"))
+    assert {item.kind for item in report.findings if item.severity == "fail"} == kinds
+    assert report.checker == "rules+parsing"
+
+
+def test_formulas_beyond_the_probe_are_compared_with_their_case_and_in_time() -> None:
+    if not symbolic.available():
+        pytest.skip("the extra rephrase is not installed")
+    assert symbolic.equal(r"\int_0^1x^2dx", r"\int_0^1t^2dt") is True
+    assert symbolic.equal(r"A=\pi R^2", r"a=\pi r^2") is False
+    assert symbolic.equal(r"\frac{", "x") is None, "what cannot be read is not told"
+    source, kept = r"It is $\int_0^1 x^2 \, dx$.", r"The value is $\int_0^1 t^2 dt$."
+    assert "formula" not in _kinds(source, kept)
+    assert "formula" in _kinds(source, kept.replace("t^2", "t^3"))
 
 
 def test_bench_prints_the_promised_shape(tmp_path: Path) -> None:

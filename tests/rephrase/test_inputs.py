@@ -174,3 +174,22 @@ def test_memory_stays_flat_over_a_large_corpus(tmp_path: Path) -> None:
         if index in (5_000, 29_999):
             seen.append(process.memory_info().rss)
     assert seen[1] - seen[0] < 30_000_000
+
+
+def test_a_broken_line_hides_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    other = "The mill on the hill was built of oak in 1820. Its miller kept a tenth of the flour as his pay. "
+    file.write_text(
+        json.dumps({"text": PROSE * 3})
+        + "\n{broken\n"
+        + json.dumps({"text": None})
+        + "\n"
+        + json.dumps({"text": other * 3})
+        + "\n"
+    )
+    found, skipped = _read(file)
+    assert [document.source for document in found] == ["rows.jsonl#0", "rows.jsonl#3"]
+    assert [(item.source, item.reason) for item in skipped] == [
+        ("rows.jsonl#1", "unreadable"),
+        ("rows.jsonl#2", "empty"),
+    ]
