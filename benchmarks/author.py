@@ -22,7 +22,7 @@ from pipeline.models import Models
 from pipeline.models.players.author import Asker
 from pipeline.models.players.seat import Seat
 from pipeline.records import Domain, StateCheck, Task, World
-from pipeline.stages.authored_tasks import Proposal, TaskMaker, Wanted
+from pipeline.stages.task_making import Proposal, TaskMaker, Wanted
 from pipeline.stages.tasks import _attempt
 from pipeline.tools.evolve.authored.making import Made, WorldMaker
 from pipeline.worlds.sql import SqlWorld

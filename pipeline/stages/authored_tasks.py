@@ -1,412 +1,28 @@
-"""Tasks by a model: cast, wish with its calls, facts, checks; then the gate and two probes, their reports fed back."""
+"""The stage `tasks` with a model as author: what is asked for, in waves, and the account of it."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from pipeline.config import Config
-from pipeline.models.players.author import Asker, Checked, Problem, Said, Step, fence, lines, settle
-from pipeline.models.players.author.answers import Assertions, Cast, Facts, Wish
-from pipeline.models.players.policy import ModelPolicy
-from pipeline.models.players.seat import Seat
-from pipeline.records import (
-    Fact,
-    Goal,
-    Json,
-    Persona,
-    Policy,
-    Record,
-    StateCheck,
-    Task,
-    Toolset,
-    Usage,
-    World,
-)
+from pipeline.records import Task, World, canonical_json
 from pipeline.stages.context import Context, Tally
 from pipeline.stages.players import Players
+from pipeline.stages.task_making import Proposal, TaskMaker, Wanted
 from pipeline.stages.yields import yield_rows
 from pipeline.store import Row
-from pipeline.tasks.agents import agent_for, personas
-from pipeline.tasks.authored.knowledge import asserted, facts_to_word, worded
-from pipeline.tasks.authored.probes import (
-    FirstMessageSolver,
-    all_facts_at_once,
-    first_message_only,
-    hides,
-    unsupported,
-)
-from pipeline.tasks.authored.wishes import Planned, planned
-from pipeline.tasks.gate import Attempt, gate
-from pipeline.tasks.lives import Lives
-from pipeline.tasks.rubric import build_rubric
-from pipeline.teacher.axes import axes_of, difficulty
-from pipeline.teacher.policy import TeacherPolicy
-from pipeline.teacher.told import told_values
-from pipeline.tools.evolve.authored.texts import as_texts, foreign, instructing, unsafe
-from pipeline.worlds.sql import SqlWorld
+from pipeline.tasks.gate import Attempt
+from pipeline.tools.evolve.authored.texts import foreign
 
 STAGE = "tasks"
 Add = Callable[[Task, World, object], None]
 """Takes an admitted task with its world and what the gate and the probes saw."""
 _KINDS: tuple[Literal["act", "ask", "refuse"], ...] = ("act", "ask", "refuse")
-_SHOWN_ROWS, _SHOWN_WISHES = 3, 6
 _WAVE = 4
 """Tasks of one world that are proposed side by side; the next wave sees what the last one brought."""
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a task is asked to be like; what it is like is measured."""
-
-    kind: str
-    calls: int
-    hidden: int
-
-    def __str__(self) -> str:
-        what = {
-            "act": "something is changed for the person",
-            "ask": "the person learns something from the data, and nothing is changed",
-            "refuse": "the person wants what the policy forbids, and the last call is refused by its tool",
-        }[self.kind]
-        return f"{what}; about {self.calls} calls, {self.hidden} facts that the person tells only when asked."
-
-
-@dataclass
-class Proposal:
-    """One task on its way: its talk, its account, and the task once there is one."""
-
-    wanted: Wanted
-    persona: Persona
-    steps: list[Step] = field(default_factory=list)
-    task: Task | None = None
-    kind: str = ""
-    message: str = ""
-    evidence: dict[str, Any] = field(default_factory=dict)
-    signature: str = ""
-
-
-class TaskMaker:
-    """Proposes the tasks of one world. `solver` is a seat of the model that plays the policy, for the probes; or None."""
-
-    def __init__(
-        self,
-        pen: Asker,
-        config: Config,
-        world: World,
-        attempt: Attempt,
-        solver: Seat | None = None,
-        language: str = "en",
-    ) -> None:
-        self._pen = pen
-        self._config = config
-        self._world = world
-        self._attempt = attempt
-        self._solver = solver
-        self._language = language
-        self._about = f"{world.name} ({world.domain.path}): {world.summary}"
-        self._people: list[Persona] = []
-        self._agents: tuple[str, ...] = ()
-        self.seen: dict[str, str] = {}
-        """Signatures of the calls of admitted tasks, with their intents."""
-        self.steps: list[Step] = []
-
-    async def cast(self, rng: random.Random) -> None:
-        """Agents and personas of this world; where the model names none, those that ship."""
-        styles = [one.style for one in personas()]
-        step = Step("cast", self._world.name)
-        self.steps.append(step)
-        found = await self._settle("cast", Cast, lambda answer: Checked(answer), step, styles=styles[:12])
-        if found is not None:
-            self._agents = tuple(found.agents)
-            self._people = [
-                Persona(
-                    name=one.name,
-                    style=one.style,
-                    language=self._language,
-                    patience=max(8, one.patience),
-                    upfront=one.upfront,
-                )
-                for one in found.personas
-            ]
-        self._people = self._people or rng.sample(list(personas()), 3)
-
-    async def propose(self, wanted: Wanted, rng: random.Random) -> Proposal:
-        """One task, or why there is none. Each repair shows the model what the gate or a probe said."""
-        proposal = Proposal(wanted, rng.choice(self._people))
-        wish = self._wish_talk(wanted, proposal.persona)
-        for attempt in range(self._config.author.repairs + 1):
-            plan = await wish(proposal)
-            if plan is None:
-                return proposal
-            await self._task(plan, proposal, random.Random(f"{self._world.id}/{plan.signature}"))
-            if proposal.task is None:
-                wish.object(f"With this wish there were no fitting facts: {proposal.message}")
-                continue
-            proposal.kind, proposal.message = await self._proven(proposal)
-            step = Step("gate", proposal.task.id, asked=1, repairs=attempt, kept=not proposal.kind)
-            step.kind, step.message = proposal.kind, proposal.message
-            step.caught = [proposal.kind] if proposal.kind else []
-            proposal.steps.append(step)
-            if not proposal.kind:
-                proposal.signature = plan.signature
-                return proposal
-            wish.object(f"The task was tried out: {proposal.message}")
-        return proposal
-
-    # ---- the parts --------------------------------------------------------------------------------------
-
-    def _wish_talk(self, wanted: Wanted, persona: Persona) -> _WishTalk:
-        world = self._world
-        inputs: dict[str, Any] = {
-            "world": f"{self._about}\nToday is {world.clock}.",
-            "policy": world.policy_text,
-            "tools": [_shown(tool) for tool in world.tools],
-            "rows": _some_rows(world),
-            "persona": persona.style,
-            "wanted": str(wanted),
-            "near": lines(list(self.seen.values())[-_SHOWN_WISHES:]),
-        }
-        mark = fence(*(inputs[name] for name in sorted(inputs)))
-        talk = self._pen.begin("wish", language=self._language, fence=mark, **inputs)
-        return _WishTalk(self, talk, wanted)
-
-    async def _task(self, plan: Planned, proposal: Proposal, rng: random.Random) -> None:
-        """Facts, checks and the rest of a task around calls that have been made."""
-        world, wish = self._world, plan.wish
-        facts: Sequence[Fact] | None = list(plan.which.values())
-        step = Step("facts", wish.intent[:80])
-        if plan.told:
-            proposal.steps.append(step)
-            facts = await self._settle(
-                "facts", Facts, lambda answer: worded(plan, answer), step, intent=wish.intent,
-                phrasings=list(wish.phrasings), facts=facts_to_word(plan), hidden=proposal.wanted.hidden,
-            )  # fmt: skip
-        if facts is None:
-            proposal.task, proposal.kind, proposal.message = None, step.kind, f"facts: {step.message}"
-            return
-        before, after = SqlWorld(world), SqlWorld(world)
-        try:
-            for call in plan.calls:
-                after.call(call.tool, call.arguments)
-            checks = await self._assertions(plan, before, after, proposal)
-            proposal.task = self._assembled(plan, facts, checks, after, proposal, rng)
-        finally:
-            before.close()
-            after.close()
-
-    async def _assertions(
-        self, plan: Planned, before: SqlWorld, after: SqlWorld, proposal: Proposal
-    ) -> Sequence[StateCheck]:
-        changes = after.changes()
-        if plan.kind != "act" or not changes:
-            return ()
-        step = Step("checks", plan.wish.intent[:80])
-        proposal.steps.append(step)
-        shown = lines(
-            {"table": one.table, "key": one.key, "before": one.old, "after": one.new} for one in changes[:12]
-        )
-        found = await self._settle(
-            "checks", Assertions, lambda answer: asserted(before, after, answer, self._world.clock), step,
-            world=f"{self._about}\n{self._world.schema_sql}", intent=plan.wish.intent, changed=shown,
-        )  # fmt: skip
-        return found or ()
-
-    def _assembled(
-        self,
-        plan: Planned,
-        facts: Sequence[Fact],
-        checks: Sequence[StateCheck],
-        after: SqlWorld,
-        proposal: Proposal,
-        rng: random.Random,
-    ) -> Task:
-        world, wish = self._world, plan.wish
-        goal = Goal.model_validate(
-            {
-                "intent": wish.intent,
-                "phrasings": wish.phrasings,
-                "reasons": wish.reasons,
-                "facts": [fact.name for fact in facts],
-                "kind": plan.kind,
-                "consent": [
-                    world.words.tools[call.tool].arguments[name].consent
-                    for call in plan.calls
-                    for name, source in call.sources.items()
-                    if source.kind == "consent"
-                ],
-            }
-        )
-        tools = list(world.tools)
-        rng.shuffle(tools)
-        relevant = tuple(dict.fromkeys(call.tool for call in plan.calls))
-        toolset = Toolset(tools=tuple(tools), relevant=relevant, worlds=(world.id,))
-        voice = world if not self._agents else world.replace(words=world.words.replace(agent=self._agents))
-        agent = agent_for([voice], toolset, world.clock, rng)
-        told = {0: _told(world, plan)} if plan.calls[-1].error is None else {}
-        rubric = build_rubric(Lives(world, [after]), toolset, [goal], plan.calls, told, agent, ())
-        axes = axes_of(world, [goal], plan.calls, facts, (), toolset, 1, 0)
-        return Task(
-            world=world.id,
-            world_name=world.name,
-            agent=agent,
-            persona=proposal.persona,
-            goals=(goal,),
-            facts=tuple(facts),
-            axes=axes,
-            difficulty=difficulty(axes),
-            rubric=rubric.replace(checks=(*rubric.checks, *checks)),
-            reference=tuple(plan.calls),
-            author=self._pen.author,
-        )
-
-    # ---- the proof --------------------------------------------------------------------------------------
-
-    async def _proven(self, proposal: Proposal) -> Problem:
-        """("", "") for a task that the gate and the probes let in, else kind and message."""
-        task = proposal.task
-        assert task is not None
-        report = await gate(
-            task,
-            self._attempt,
-            lambda one, number: TeacherPolicy(one, self._world, f"gate/{number}"),
-            self._config.seed,
-            self._config.tasks.max_passing_mutations,
-        )
-        proposal.evidence = {**report.evidence(), "wanted": vars(proposal.wanted)}
-        if not report.admitted:
-            return report.reason.split(":")[0], report.reason
-        if lost := unsupported(task):
-            return "something needed is hidden", f"nobody tells the assistant {', '.join(lost)}"
-        probes = proposal.evidence["probes"] = {}
-        if hides(task):
-            alone = first_message_only(task)
-            outcome = await self._attempt(alone, FirstMessageSolver(task), 3)
-            probes["first message, rules"] = outcome.passed
-            if outcome.passed:
-                return (
-                    "the wording gives it away",
-                    "it can be done with the first message alone, though facts are hidden: leave them out of the phrasings, or let them matter",
-                )
-            if self._solver is not None:
-                outcome = await self._attempt(alone, self._policy(task, 0), 4)
-                probes["first message, model"] = outcome.passed
-                if outcome.passed:
-                    return (
-                        "the wording gives it away",
-                        "a solver that saw only the first message did it, though facts are hidden",
-                    )
-        whole = all_facts_at_once(task)
-        outcome = await self._attempt(whole, TeacherPolicy(whole, self._world, "probe"), 5)
-        probes["all facts, reference"] = outcome.passed
-        if not outcome.passed:
-            return (
-                "something needed is hidden",
-                f"with all facts told at once it cannot be done: {outcome.judgement.reason}",
-            )
-        if self._solver is not None:
-            outcome = await self._attempt(whole, self._policy(task, 1), 6)
-            probes["all facts, model"] = outcome.passed
-        return "", ""
-
-    def _policy(self, task: Task, sample: int) -> Policy:
-        assert self._solver is not None
-        seat = Seat(
-            self._solver.models,
-            self._solver.model,
-            "policy",
-            self._solver.stage,
-            f"probe {task.id}",
-            sample,
-            self._solver.seed,
-        )
-        return ModelPolicy(seat, temperature=self._config.trajectories.temperature_of(0))
-
-    async def _settle(self, prompt: str, form: type[Record], check: Any, step: Step, **inputs: Any) -> Any:
-        inputs.setdefault("world", self._about)
-        mark = fence(*(inputs[name] for name in sorted(inputs)))
-        talk = self._pen.begin(prompt, language=self._language, fence=mark, **inputs)
-        return await settle(talk, form, check, step, repairs=self._config.author.repairs, also=self.unfit)
-
-    def unfit(self, value: Record) -> Sequence[Problem]:
-        """What no answer may be, whatever it is about."""
-        texts = as_texts(value)
-        found: list[Problem] = [("unsafe", why) for why in dict.fromkeys(unsafe(texts))]
-        found += [("instruction", why) for why in dict.fromkeys(instructing(texts))]
-        other = foreign(
-            " ".join(text for text in texts if " " in text and "select" not in text.lower()), self._language
-        )
-        return (
-            [*found, ("another language", f"it is written in {other}; write it in {self._language}")]
-            if other
-            else found
-        )
-
-
-@dataclass
-class _WishTalk:
-    """The talk about one wish, which goes on when the gate objects."""
-
-    maker: TaskMaker
-    talk: Any
-    wanted: Wanted
-    last: Any = None
-
-    async def __call__(self, proposal: Proposal) -> Planned | None:
-        maker, world = self.maker, self.maker._world
-        step = Step("wish", proposal.persona.name)
-        proposal.steps.append(step)
-        live = SqlWorld(world)
-        kept: list[Wish] = []
-
-        def check(wish: Wish) -> Checked[Planned]:
-            kept[:] = [wish]
-            return planned(world, live, wish, self.wanted.kind, set(maker.seen))
-
-        try:
-            found = await settle(
-                self.talk, Wish, check, step, repairs=maker._config.author.repairs, also=maker.unfit
-            )
-        finally:
-            live.close()
-        self.last = kept[0] if kept else None
-        if found is None:
-            proposal.task, proposal.kind, proposal.message = None, step.kind, f"wish: {step.message}"
-        return found
-
-    def object(self, problem: str) -> None:
-        raw = self.last.model_dump_json() if self.last is not None else ""
-        self.talk.object(Said(None, raw, Usage()), problem)
-
-
-def _shown(tool: Any) -> dict[str, Json]:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "arguments": tool.input_schema.get("properties", {}),
-    }
-
-
-def _some_rows(world: World) -> list[str]:
-    live = SqlWorld(world)
-    try:
-        found = []
-        for table in live.runtime.image.tables:
-            rows = live.ask(f'select * from "{table}" order by 1 limit {_SHOWN_ROWS}')
-            found += lines({"table": table, **row} for row in rows)
-        return found
-    finally:
-        live.close()
-
-
-def _told(world: World, plan: Planned) -> tuple[str, ...]:
-    """What the person has to learn from the last call's result, without what they said themselves."""
-    said = {text for fact in plan.told.values() for text in (fact.spoken, str(fact.value))}
-    tool = world.tool_by_name[plan.calls[-1].tool]
-    return tuple(value for value in told_values(world, tool, plan.results[-1]) if value not in said)
 
 
 def wanted_tasks(config: Config, count: int, rng: random.Random) -> list[Wanted]:
@@ -437,7 +53,41 @@ async def authored_tasks(
     await propose_all(maker, context.config, world, count, tally, add)
     tally.tokens += sum(step.tokens for step in maker.steps)
     tally.cost += sum(step.cost for step in maker.steps)
-    return yield_rows(STAGE, players.plays("author"), maker.steps, subject=world.name)
+    model = players.plays("author")
+    return [
+        *yield_rows(STAGE, model, maker.steps, subject=world.name),
+        *_as_wanted(model, world, maker.admitted),
+    ]
+
+
+def _as_wanted(model: str, world: World, admitted: Sequence[tuple[Wanted, Task]]) -> list[Row]:
+    """Rows of `measures` named `as requested`: the share of admitted tasks that have what was asked for, per axis."""
+    rows: list[Row] = []
+    for axis, asked in (
+        ("calls", [one.calls for one, _ in admitted]),
+        ("hidden_facts", [one.hidden for one, _ in admitted]),
+    ):
+        found = [int(task.axes[axis]) for _, task in admitted]
+        if found:
+            share = sum(have == want for have, want in zip(found, asked, strict=True)) / len(found)
+            detail = {
+                "asked": sum(asked) / len(asked),
+                "measured": sum(found) / len(found),
+                "axis": axis,
+                "model": model,
+            }
+            part = f"{axis} by {model} for {world.name}"
+            rows.append(
+                {
+                    "stage": STAGE,
+                    "name": "as requested",
+                    "part": part,
+                    "value": share,
+                    "n": len(found),
+                    "detail": canonical_json(detail),
+                }
+            )
+    return rows
 
 
 def language_of(world: World, config: Config) -> str:
@@ -476,6 +126,7 @@ async def propose_all(
                 kept += 1
                 maker.seen[proposal.signature] = task.goals[0].intent
                 tally.keep()
+                maker.admitted.append((proposal.wanted, task))
                 add(task, world, proposal.evidence)
             else:
                 subject = task.id if task is not None else world.name
