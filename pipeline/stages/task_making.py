@@ -160,7 +160,7 @@ class TaskMaker:
             "wanted": str(wanted),
             "near": lines(list(self.seen.values())[-_SHOWN_WISHES:]),
         }
-        mark = fence(*(inputs[name] for name in sorted(inputs)))
+        mark = fence(inputs["world"], *inputs.values())
         talk = self._pen.begin("wish", language=self._language, fence=mark, **inputs)
         return _WishTalk(self, talk, wanted)
 
@@ -317,7 +317,7 @@ class TaskMaker:
 
     async def _settle(self, prompt: str, form: type[Record], check: Any, step: Step, **inputs: Any) -> Any:
         inputs.setdefault("world", self._about)
-        mark = fence(*(inputs[name] for name in sorted(inputs)))
+        mark = fence(inputs["world"], *inputs.values())
         talk = self._pen.begin(prompt, language=self._language, fence=mark, **inputs)
         return await settle(talk, form, check, step, repairs=self._config.author.repairs, also=self.unfit)
 

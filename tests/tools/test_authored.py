@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass
 
 import pytest
@@ -111,12 +112,10 @@ def test_instructions_in_a_place_reach_the_author_as_data_only() -> None:
     assert made.world is not None
     assert plain is not None
     assert made.world.model_dump() == plain.model_dump()
-    told = [text for _, text in seen if planted in text]
-    assert told
+    assert [text for _, text in seen if planted in text]
     for system, text in seen:
         assert planted not in system
-        parts = [part for number, part in enumerate(text.split("-----")) if number % 4 != 2]
-        assert planted not in "".join(parts[::2] if planted not in text else [text.partition("-----")[0]])
+        assert planted not in "".join(re.split(r"----- data_[0-9a-f]+", text)[::2])
 
 
 def test_a_tree_grows_broadly_and_merges_near_duplicates() -> None:

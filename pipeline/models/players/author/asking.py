@@ -130,8 +130,16 @@ def _trouble(answer: ChatAnswer) -> tuple[str, str]:
 
 
 def fence(*shown: Json) -> str:
-    """A mark that the shown data cannot know, to stand around it."""
-    return content_id("data", list(shown))
+    """A mark to stand around the shown data, which does not hold it.
+
+    It depends on the first of them, as long as it can: an endpoint that keeps the beginning of a prompt need not read
+    the same world again for each of its tools.
+    """
+    text = json.dumps(shown, ensure_ascii=False, default=str)
+    mark = content_id("data", [shown[0] if shown else ""])
+    while mark in text:
+        mark = content_id("data", [mark, text])
+    return mark
 
 
 def lines(values: Iterable[Json]) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from inspect import isawaitable
 from typing import Any, Generic, TypeVar
 
 from pipeline.models.players.author.asking import Said, Talk
@@ -57,7 +58,7 @@ class Step:
 async def settle(
     talk: Talk,
     form: type[A],
-    check: Callable[[A], Checked[B]],
+    check: Callable[[A], Checked[B] | Awaitable[Checked[B]]],
     step: Step,
     *,
     repairs: int,
@@ -77,7 +78,8 @@ async def settle(
             checked = Checked[B](problems=problems)
         else:
             problems = list(also(said.value))
-            checked = Checked(problems=problems) if problems else check(said.value)
+            found = Checked[B](problems=problems) if problems else check(said.value)
+            checked = await found if isawaitable(found) else found
             problems = list(checked.problems)
         if checked.result is not None and not problems:
             step.kept, step.partial = True, not checked.whole

@@ -108,7 +108,7 @@ class WorldMaker:
         """One stage of one world; what is written for people is held to its language, and all of it to be safe."""
         step = Step(prompt, subject)
         steps.append(step)
-        mark = fence(*(value for _, value in sorted(inputs.items())))
+        mark = fence(inputs.get("world", inputs.get("domain", "")), *inputs.values())
         talk = self._pen.begin(prompt, language=self._language, fence=mark, **inputs)
 
         def also(value: Record) -> Iterable[Problem]:
