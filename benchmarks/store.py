@@ -285,4 +285,5 @@ def main(count: int = 100_000) -> None:
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     main(*(int(argument) for argument in sys.argv[1:]))
