@@ -85,6 +85,10 @@ def run(
     mcp: Annotated[Path | None, typer.Option(help="tools: servers in the mcpServers form.")] = None,
     mcp_dump: Annotated[list[Path] | None, typer.Option(help="tools: saved tools/list answers.")] = None,
     evolve: Annotated[int | None, typer.Option(help="tools: how many evolved tools to make.")] = None,
+    played: Annotated[
+        int | None,
+        typer.Option(help="tasks: how many tasks to make on the run's MCP tools, whose calls are played."),
+    ] = None,
     tasks: Annotated[list[Path] | None, typer.Option(help="code: task files or folders.")] = None,
     input: Annotated[list[Path] | None, typer.Option("--input", help="rephrase: documents.")] = None,
     data: DataOption = None,
@@ -114,6 +118,7 @@ def run(
         "tools.ingest.servers": str(mcp.resolve()) if mcp else None,
         "tools.ingest.dumps": [str(path.resolve()) for path in mcp_dump] if mcp_dump else None,
         "evolve.tools": evolve,
+        "simulated.tasks": played,
         "evolve.mcp": True if mcp or (flow == "tools" and not mcp_dump and evolve is None) else None,
         "code.tasks": [str(path.resolve()) for path in tasks] if tasks else None,
         "rephrase.inputs": [str(path.resolve()) for path in input] if input else None,

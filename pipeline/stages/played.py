@@ -151,7 +151,7 @@ class Found:
         }
         for name, count in answers.items():
             part = f"{world.name}: {simulator}"
-            value = count / memory.asked if memory.asked else None
+            value = count / memory.asked if name in ("repaired", "defect") and memory.asked else float(count)
             self.measures.append(
                 {"stage": STAGE, "name": f"simulator_{name}", "part": part, "value": value, "n": count}
             )
