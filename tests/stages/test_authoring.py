@@ -191,12 +191,16 @@ def test_a_killed_tree_goes_on_at_its_next_node(tmp_path: Path) -> None:
 def test_a_probe_finds_a_hidden_fact_that_the_wording_tells(tmp_path: Path) -> None:
     script = ScriptedAuthor()
     with Endpoint(script) as endpoint:
-        flags = {"author.worlds": 1, "tasks.count": 4, "tasks.goal_kinds": {"act": 1.0}}
+        flags = {"author.worlds": 1, "roles.policy": "m", "tasks.count": 4, "tasks.goal_kinds": {"act": 1.0}}
         context = folder_for(tmp_path, endpoint.base_url, **flags)
         asyncio.run(domains_unit(context, 0))
         asyncio.run(authored_unit(context, 0))
         asyncio.run(tasks_unit(context, 0))
-    rows = [Task.model_validate_json(row["record"]) for row in context.folder.rows("tasks")]
+    stored = list(context.folder.rows("tasks"))
+    rows = [Task.model_validate_json(row["record"]) for row in stored]
+    for row in stored:  # a model that only says "ok" does no task, and that is evidence
+        assert json.loads(row["evidence"])["probes"]["all facts, model"] is False
+    assert {row["role"] for row in context.folder.rows("model_calls", stage="tasks")} == {"author", "policy"}
     task = next(
         one
         for one in rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -15,6 +16,7 @@ from pipeline.models.players.author import Asker
 from pipeline.models.players.seat import Seat
 from pipeline.records import Domain
 from pipeline.tools.evolve.authored.making import Made, WorldMaker
+from pipeline.tools.evolve.authored.novelty import Known
 from pipeline.tools.evolve.authored.texts import foreign, other_dialect, unsafe
 from pipeline.tools.evolve.authored.tree import Tree, grow
 from pipeline.worlds.admission import admit
@@ -31,7 +33,9 @@ class Tried:
     script: ScriptedAuthor
 
 
-def make(name: str = "", *, stubborn: bool = False, words: bool = False, place: Domain = PLACE) -> Tried:
+def make(
+    name: str = "", *, stubborn: bool = False, words: bool = False, known: Sequence[Known] = ()
+) -> Tried:
     """One world of a scripted author with one error, over HTTP."""
     script = ScriptedAuthor({5: error(name, stubborn=stubborn)} if name else {})
 
@@ -39,7 +43,7 @@ def make(name: str = "", *, stubborn: bool = False, words: bool = False, place: 
         config = ModelsConfig(models={"m": f"a@{url}"}, cache=CacheConfig(enabled=False))
         async with Models(config) as models:
             pen = Asker(Seat(models, "m", "author"))
-            return await WorldMaker(pen, AuthorSection(repairs=1, words=words)).make(place)
+            return await WorldMaker(pen, AuthorSection(repairs=1, words=words), known).make(PLACE)
 
     with Endpoint(script) as endpoint:
         return Tried(asyncio.run(run(endpoint.base_url)), script)
@@ -87,6 +91,16 @@ def test_what_is_not_repaired_is_left_out(name: str) -> None:
         assert world is not None
         assert admit(world, language=False).admitted
         assert (len(world.tools), len(world.invariants)) != (6, 1)
+
+
+def test_a_world_that_exists_is_not_planned_again() -> None:
+    """The author is shown what exists; one that insists on it is refused before anything else is asked."""
+    first = make().made.world
+    assert first is not None
+    tried = make(known=[Known.of(first)])
+    assert tried.made.world is None
+    assert tried.made.kind == "same world again"
+    assert tried.script.asked == {"world": 2}
 
 
 def test_instructions_in_a_place_reach_the_author_as_data_only() -> None:
