@@ -96,6 +96,7 @@ FLAGS = {
     "evolve.tools": "--evolve",
     "code.tasks": "--tasks",
     "rephrase.inputs": "--input",
+    "simulated.tasks": "--played",
 }
 """What each key is called on the command line."""
 
