@@ -160,6 +160,10 @@ _FINITE = frozenset(
     ).split()
 )
 """Words by which a piece between commas is a clause and no member of a list."""
+_OPENS = frozenset(
+    "in at on by for from to as with without after before when if since because although while im am bei nach vor mit wenn "
+    "en à au après avant pour si con por para cuando".split()
+)
 _AND = frozenset("and or und oder et ou y o sowie".split())
 
 
@@ -185,6 +189,10 @@ def _enumerations(analysis: Analysis) -> Iterator[list[list[Token]]]:
             start = at - 1
             while start > 0 and joints[start - 1] == "," and len(pieces[start]) <= 4:
                 start -= 1
+            if start == 0 and pieces[0] and pieces[0][0].lower in _OPENS:
+                start += 1  # `In brief, …`: what opens a sentence is no member of its list
+            if start >= at:
+                continue
             items = [pieces[start][-2:], *pieces[start + 1 : at + 1], pieces[at + 1][:3]]
             middle = [token.lower for item in items[1:] for token in item]
             if _FINITE & set(middle) or any(token.kind == "num" for item in items for token in item):

@@ -132,7 +132,10 @@ def _played(word: Any) -> Iterator[tuple[Any, str]]:
                 child.dep_ in (*_SUBJECTS, "nsubjpass") for child in verb.children
             ):
                 yield verb, "patient" if any(child.dep_ == "auxpass" for child in verb.children) else "agent"
-    elif dep == "nsubjpass" or dep in _OBJECTS:
+    elif dep == "nsubjpass":
+        given = any(child.dep_ == "dobj" for child in head.children)  # who is taught something is taught to
+        yield head, "to" if given else "patient"
+    elif dep in _OBJECTS:
         yield head, "patient"
     elif dep == "dative":
         yield head, "to"
