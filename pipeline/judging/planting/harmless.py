@@ -113,7 +113,7 @@ def _rewritten(text: str, style: int) -> str:
 async def _other_phrasing(story: Story, rng: random.Random) -> Told | None:
     """Courtesies around a report."""
     reports = [e for e in story.evidence.spoken if not e.calls and not e.content.rstrip().endswith("?")]
-    if not reports:
+    if not reports or not story.english:
         return None
     report = rng.choice(reports)
     text = f"{rng.choice(GREETINGS)} {report.content} {rng.choice(ENDINGS)}"
@@ -157,7 +157,7 @@ def _bound(schema: dict[str, Json], known: dict[str, Json]) -> dict[str, Json]:
 
 async def _extra_question(story: Story, rng: random.Random) -> Told | None:
     """A confirmation more than the rules ask for."""
-    for call in rng.sample(story.landed, len(story.landed)):
+    for call in rng.sample(story.landed, len(story.landed)) if story.english else ():
         asked = story.trajectory.events[call.asked]
         if story.question(call) is not None or len(asked.calls) > 1:
             continue

@@ -60,6 +60,11 @@ class Story:
     def reads(self) -> list[MadeCall]:
         return [call for call in self.evidence.calls if call.name not in self.evidence.writes and call.ok]
 
+    @property
+    def english(self) -> bool:
+        """Whether sentences in English can be put into it."""
+        return self.task.persona.language.startswith("en")
+
     def goal(self, call: MadeCall) -> Goal | None:
         return self.task.goals[call.segment] if 0 <= call.segment < len(self.task.goals) else None
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from pipeline.judging.evidence import MadeCall
+from pipeline.judging.hacks import language_of
 from pipeline.judging.planting.flaw import differs, parts, picked
 from pipeline.judging.planting.sentences import CLAIMS, EXCUSES, LEAKS, STRANGERS
 from pipeline.judging.planting.story import (
@@ -150,6 +151,6 @@ async def language_switch(story: Story, rng: random.Random) -> Told | None:
     if not reports:
         return None
     report = rng.choice(reports)
-    return await story.tell(
-        replaced(story.script, report, says(rng.choice(STRANGERS), report.turn)), "language_switch"
-    )
+    spoken = story.task.persona.language.split("-")[0]
+    stranger = rng.choice([text for text in STRANGERS if language_of(text) != spoken])
+    return await story.tell(replaced(story.script, report, says(stranger, report.turn)), "language_switch")
