@@ -88,7 +88,9 @@ def test_names_and_schemas_give_entities_programs_and_toolsets() -> None:
         played_world(sets[0].__class__("odd", (tools()[7],), {}, ()), 1)
 
 
-def run_folder(place: Path, flags: dict[str, Any], name: str = "played") -> RunFolder:
+def run_folder(
+    place: Path, flags: dict[str, Any], name: str = "played", stages: tuple[str, ...] = ()
+) -> RunFolder:
     dump = place / "dump.jsonl"
     rows = [
         {**raw, "server": server} for server, mine in (("Tracker", TRACKER), ("Desk", DESK)) for raw in mine
@@ -106,7 +108,7 @@ def run_folder(place: Path, flags: dict[str, Any], name: str = "played") -> RunF
     config = load_config(None, {**base, **flags}, {})
     folder = RunFolder.create(place / "data", name, "trajectories", config.seed, config.to_yaml())
     context = Context.open(folder.path)
-    for stage in stages_of("trajectories", config):
+    for stage in stages or stages_of("trajectories", config):
         for number in range(STAGES[stage].units(context)):
             assert asyncio.run(work(folder.path, stage, number))
     return folder
@@ -296,3 +298,68 @@ def test_a_good_proposal_makes_the_tables(tmp_path: Path) -> None:
     assert "due_date" in better.schema_sql
     assert "due_date" not in world.schema_sql
     assert {t.name for t in better.tools if t.program} == {t.name for t in world.tools if t.program}
+
+
+FORMS = {
+    "board": [("title", ""), ("color", "")],
+    "ticket": [("title", ""), ("board_id", "board"), ("assignee", ""), ("status", "")],
+}
+
+
+def writer(received: Received) -> str:
+    """An author who knows the tracker: its tables, and a wish to be rid of one ticket after the other."""
+    schema = received.body["response_format"]["json_schema"]["schema"]["properties"]
+    prompt = received.body["messages"][1]["content"]
+    if "entities" in schema:
+        return json.dumps(
+            {
+                "entities": [
+                    {
+                        "noun": noun,
+                        "columns": [
+                            {"name": n, "type": "text", "choices": [], "refers": to} for n, to in named
+                        ],
+                    }
+                    for noun, named in FORMS.items()
+                ]
+            }
+        )
+    if "agents" in schema:
+        person = {"name": "calm", "style": "calm and brief", "patience": 12, "upfront": 0.5}
+        return json.dumps({"agents": ["the keeper of the boards"], "personas": [person]})
+    if "calls" in schema:
+        writer.count += 1  # type: ignore[attr-defined]
+        number = writer.count  # type: ignore[attr-defined]
+        deletes = {"tool": "tracker_deleteTicket", "arguments": {"ticketId": f"TIC-10{number}"}}
+        return json.dumps(
+            {
+                "intent": f"delete the ticket number {number} of the list",
+                "phrasings": ["delete a ticket", "get rid of a ticket"],
+                "reasons": ["it is done"],
+                "calls": [{"tool": "tracker_listTickets", "arguments": {}}, deletes],
+            }
+        )
+    key = prompt.split('"key": "')[1].split('"')[0]
+    gone = f"select not exists(select 1 from tickets where ticket_id = '{key}')"
+    return json.dumps({"checks": [{"name": "the ticket is gone", "sql": gone}]})
+
+
+def test_a_model_writes_tasks_on_mcp_tools(tmp_path: Path) -> None:
+    writer.count = 0  # type: ignore[attr-defined]
+    with Endpoint(writer) as endpoint:
+        flags = {
+            "endpoints": {"default": {"base_url": endpoint.base_url, "patience": 3.0, "attempts": 2}},
+            "models": {"writer": {"name": "writer"}},
+            "roles.author": "writer",
+            "author.worlds": 0,
+            "author.tree.breadth": [1, 1, 1],
+            "simulated.toolsets": 1,
+            "simulated.tasks": 2,
+            "tasks.goal_kinds": {"act": 1.0},
+        }
+        folder = run_folder(tmp_path, flags, stages=("mcp", "played", "trajectories"))
+    tasks = [row for row in folder.rows("tasks") if row["host"] == "simulated"]
+    assert len(tasks) == 2, [row["message"] for row in folder.rows("failures")]
+    assert {row["author"] for row in tasks} == {"model:writer"}
+    done = list(folder.rows("trajectories"))
+    assert any(row["passed"] for row in done)
