@@ -339,7 +339,11 @@ async def test_a_live_server_that_is_lost_is_infra(behavior: str, step: str, say
     ]
     async with Servers({"shelf": entry}, config, LiveConfig()) as servers:
         host = await LiveHost.open(tools, servers)
-        user = ScriptedUser(lambda move, asked: " ".join([move.goal.intent, *(f.spoken for f in move.facts)]))
+        user = ScriptedUser(
+            lambda move, asked: " ".join(
+                [move.goal.intent if move.goal else "", *(f.spoken for f in move.facts)]
+            )
+        )
         episode = Episode(task, 0, 1, Scripted(turns), user, host, LimitsConfig())
         trajectory = await episode.run()
         await host.close()
