@@ -51,12 +51,12 @@ class Asker:
         self.seat = seat
         self._temperature = temperature
         self._max_tokens = max_tokens
-        self._prompts = prompts or shipped()
+        self.prompts = prompts or shipped()
         self.author = f"model:{seat.model}"
 
     def begin(self, prompt: str, **inputs: Any) -> Talk:
         """A talk about one stage, begun with the prompt `author/PROMPT`."""
-        file = self._prompts.get(f"author/{prompt}")
+        file = self.prompts.get(f"author/{prompt}")
         return Talk(self, file.render(**inputs), file.version)
 
     async def ask(
@@ -97,7 +97,7 @@ class Talk:
     def object(self, said: Said[Any], problem: str) -> None:
         """Shows the model its answer and what is wrong with it. Only the latest answer stays: earlier ones cost
         tokens and repeat mistakes."""
-        file = self.pen._prompts.get("author/again")
+        file = self.pen.prompts.get("author/again")
         told = file.render(problem=problem[:1500])
         kept = self.messages[: 2 if self.messages[0].role == "system" else 1]
         answer = Message(role="assistant", content=said.raw[:6000] or "(no answer)")

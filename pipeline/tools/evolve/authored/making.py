@@ -130,7 +130,7 @@ class WorldMaker:
             tables = [one.table for one in plan.entities]
             if len(set(tables)) < len(tables):
                 return Checked(problems=[("misfit", "two entities have the same table")])
-            return Checked(plan)
+            return _hanging_together(plan)
 
         near = [one.line() for one in nearest(f"{place.path} {place.description}", self._known)]
         plan, step = await self.stage(
@@ -289,6 +289,33 @@ class WorldMaker:
             if phrases is not None:
                 data = with_phrases(data, tool, phrases)
         return data
+
+
+def _hanging_together(plan: WorldPlan) -> Checked[WorldPlan]:
+    """The plan when every column that looks like a key is one; else, at last, the plan without such columns."""
+    keys = {one.columns[0] for one in plan.entities}
+    lost = {
+        (one.table, column)
+        for one in plan.entities
+        for column in one.columns[1:]
+        if column.endswith("_id") and column not in keys
+    }
+    if not lost:
+        return Checked(plan)
+    problems = [
+        (
+            "dangling plan",
+            f"{table}.{column} points at no entity; name the entity with the key {column}, or leave it out",
+        )
+        for table, column in sorted(lost)
+    ]
+    left = [
+        one.replace(columns=[column for column in one.columns if (one.table, column) not in lost])
+        for one in plan.entities
+        if sum((one.table, column) not in lost for column in one.columns) >= 2
+    ]
+    rest = plan.replace(entities=left) if len(left) >= 2 else None
+    return Checked(rest, problems, whole=False)
 
 
 def _base(place: Domain, plan: WorldPlan) -> dict[str, Any]:
