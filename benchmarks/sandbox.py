@@ -216,6 +216,11 @@ async def tool_calls(pool: Pool, task: CodeTask) -> None:
             )
 
 
+def numbered(job: Callable[[int], Awaitable[None]], chosen: range) -> Callable[[int], Awaitable[None]]:
+    """`job` for the n-th of `chosen`."""
+    return lambda n: job(chosen[n])
+
+
 async def admission(pool: Pool, image: str, count: int) -> None:
     """Empty once, gold three times in one container: `admit` against a bare script of the same containers."""
     tasks = shaped(count)
@@ -234,9 +239,7 @@ async def admission(pool: Pool, image: str, count: int) -> None:
     for part in range(parts):
         chosen = range(part * count // parts, (part + 1) * count // parts)
         for name, job in (("bare", theirs), ("ours", ours)):
-            took = len(chosen) / await rate(
-                len(chosen), PARALLEL, lambda n, job=job, chosen=chosen: job(chosen[n])
-            )
+            took = len(chosen) / await rate(len(chosen), PARALLEL, numbered(job, chosen))
             figures[name].append(took)
     print(f"{f'admission of {count} HumanEval-shaped tasks [s]':58}", end=" ")
     bare_sum, our_sum = sum(figures["bare"]), sum(figures["ours"])

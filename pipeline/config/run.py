@@ -53,7 +53,12 @@ class CodeConfig(Section):
     enabled: bool = True
     """Whether the flow `all` has them; `tracemill run all` says no by itself where no Docker engine answers."""
     tasks: tuple[Path, ...] = ()
-    """Task files or folders; empty: those that ship with tracemill."""
+    """Task files or folders; empty: those that ship with tracemill, or none when `authored` asks for some."""
+    authored: int = Field(default=0, ge=0, le=10_000)
+    """Code tasks to ask the model in `roles.author` for; each is admitted by its runs, and `author.repairs` says how
+    often the model is shown why it was not."""
+    authored_tokens: int = Field(default=6000, ge=256)
+    """Tokens of one such answer."""
     attempts: int = Field(default=2, ge=1)
     shard_tasks: int = Field(default=5, ge=1)
     flaw_rate: float = Field(default=0.3, ge=0, le=1)

@@ -28,6 +28,9 @@ class CodeTask(Record):
 
     name: str
     source: str = "hand"
+    """`hand`, the shape of the row it was read from, or `model:NAME`."""
+    prompt: str = ""
+    """Name and hash of the prompts that a model wrote it with: `author/code@…`."""
     statement: str
     files: dict[str, str]
     tests: dict[str, str]

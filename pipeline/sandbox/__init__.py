@@ -7,7 +7,7 @@ from pipeline.sandbox.engine import Engine, engine_problem
 from pipeline.sandbox.grading import grade
 from pipeline.sandbox.images import Image, Recipe, build_image, find_image
 from pipeline.sandbox.pool import Pool
-from pipeline.sandbox.sources import BadTask, load_tasks
+from pipeline.sandbox.sources import BadTask, load_tasks, task_problem
 from pipeline.sandbox.sweep import sweep
 
 __all__ = [
@@ -35,5 +35,6 @@ __all__ = [
     "suspicions",
     "sweep",
     "task_files",
+    "task_problem",
     "test_files",
 ]

@@ -167,10 +167,11 @@ def _checked(name: str, where: str, make: Any) -> CodeTask | BadTask:
         AttributeError,
     ) as error:
         return BadTask(where, f"it cannot be used: {error}")
-    return BadTask(where, problem) if (problem := _problem(task)) else task
+    return BadTask(where, problem) if (problem := task_problem(task)) else task
 
 
-def _problem(task: CodeTask) -> str:
+def task_problem(task: CodeTask) -> str:
+    """What makes a task unusable before anything of it runs; empty when nothing does."""
     if not any(text.strip() for text in task.tests.values()):
         return "it has no tests"
     if not task.gold:

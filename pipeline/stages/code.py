@@ -12,6 +12,7 @@ from pipeline.models.players.policy import ModelPolicy
 from pipeline.records import Admission, CodeTask, Judgement, Policy, Snapshot, Task, Versions
 from pipeline.sandbox import BadTask, Changes, File, Link, Pool, admit, grade, load_tasks
 from pipeline.stages.attempts import Attempts, Cast, Finished
+from pipeline.stages.code_authoring import authored_code_units, write_code_tasks
 from pipeline.stages.context import Context, Tally, call_rows
 from pipeline.stages.players import TEACHER, Players
 from pipeline.store import (
@@ -32,13 +33,30 @@ STAGE = "code"
 
 
 def code_sources(context: Context) -> list[Path]:
-    """The task files and folders of the configuration, or those that ship."""
-    return list(context.config.code.tasks) or [asset("data/code_tasks")]
+    """The task files and folders of the configuration; without any those that ship, unless a model writes some."""
+    code = context.config.code
+    return list(code.tasks) or ([] if code.authored else [asset("data/code_tasks")])
+
+
+def code_task_units(context: Context) -> int:
+    """One for all that is read, and those that a model writes."""
+    return 1 + authored_code_units(context.config)
 
 
 async def code_tasks_unit(context: Context, number: int) -> None:
-    """Unit 0: reads all sources and admits tasks by their runs. A bad row is one failure, the rest goes on."""
-    tally, parts = Tally(ADMISSION), []
+    """Unit 0 reads all sources, the others ask a model; tasks are admitted by their runs. A bad row is one failure."""
+    tally = Tally(ADMISSION)
+    async with Pool(context.config.sandbox, run=context.folder.name, build=True) as pool:
+        if number:
+            written, more = await write_code_tasks(context, pool, ADMISSION, number, tally)
+            parts = [more, *(_task_tables(one.admission) for one in written if one.admission)]
+        else:
+            parts = await _read(context, pool, tally)
+    context.folder.write_shard(ADMISSION, number, _once([*parts, tally.tables()]))
+
+
+async def _read(context: Context, pool: Pool, tally: Tally) -> list[Tables]:
+    """The tasks of all sources, admitted or not."""
     found: list[CodeTask] = []
     for source in code_sources(context):
         for one in load_tasks(source):
@@ -46,15 +64,13 @@ async def code_tasks_unit(context: Context, number: int) -> None:
                 tally.reject("unusable", one.message, subject=one.where)
             else:
                 found.append(one)
-    async with Pool(context.config.sandbox, run=context.folder.name, build=True) as pool:
-        admissions = await asyncio.gather(*(admit(pool, task) for task in found))
+    admissions = await asyncio.gather(*(admit(pool, task) for task in found))
     for admission in admissions:
         if admission.admitted:
             tally.keep()
         else:
             tally.reject(admission.verdict, admission.reason, subject=admission.task.name)
-        parts.append(_task_tables(admission))
-    context.folder.write_shard(ADMISSION, number, _once([*parts, tally.tables()]))
+    return [_task_tables(admission) for admission in admissions]
 
 
 def _task_tables(admission: Admission) -> Tables:
@@ -144,7 +160,9 @@ class CodeAttempts(Attempts):
         )
 
     def versions(self, task: Task) -> Versions:
-        return self.players.versions(task).replace(prompts={}, user=TEACHER, judge="pytest")
+        written = self._tasks[task.world].prompt
+        prompts = dict(part.split("@", 1) for part in written.split("+") if part)
+        return self.players.versions(task).replace(prompts=prompts, user=TEACHER, judge="pytest")
 
     async def verdict(self, task: Task, done: Finished) -> tuple[Judgement, Tables]:
         if done.trajectory.end_reason.owner is not None:

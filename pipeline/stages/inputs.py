@@ -66,6 +66,11 @@ def _mcp(config: Config) -> None:
 
 
 def _code_tasks(config: Config) -> None:
+    if config.code.authored and config.roles.get("author", "teacher") == "teacher":
+        raise ConfigError(
+            f"code.authored asks a model for {config.code.authored} code tasks, but the teacher is the author.",
+            way_out="Name a model in roles.author (--model author=NAME), or set code.authored to 0.",
+        )
     for path in config.code.tasks:
         next(load_tasks(path))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from pipeline.config import Config
 from pipeline.records import ConfigError, Interrupted
 from pipeline.stages.authoring import domain_units, domains_unit
-from pipeline.stages.code import code_tasks_unit, code_unit, code_units
+from pipeline.stages.code import code_task_units, code_tasks_unit, code_unit, code_units
 from pipeline.stages.context import Context
 from pipeline.stages.environment import environment_unit, environment_units
 from pipeline.stages.evolve import evolve_unit, evolve_units
@@ -45,7 +45,7 @@ STAGES: dict[str, Stage] = {
     "environment": Stage(environment_units, environment_unit),
     "trajectories": Stage(lambda context: len(trajectory_units(context)), trajectories_unit),
     "resumed": Stage(resumed_units, resumed_unit),
-    "code_tasks": Stage(lambda context: 1, code_tasks_unit),
+    "code_tasks": Stage(code_task_units, code_tasks_unit),
     "code": Stage(lambda context: len(code_units(context)), code_unit),
     "selection": Stage(selection_units, selection_unit),
     "documents": Stage(lambda context: 1, documents_unit),
