@@ -301,8 +301,12 @@ def crowd(data: Path, episodes: int) -> None:
     """All episodes at once, agent at an endpoint of 200 ms; then the bare client with the same requests."""
     log = data / "requests"
     with endpoint(0.2, log) as url:
-        more = {"trajectories.concurrency": episodes, "trajectories.shard_tasks": episodes}
-        folder = _prepared(data, "crowd", url, episodes, **more)
+        more = {
+            "trajectories.concurrency": episodes,
+            "trajectories.shard_tasks": episodes,
+            "trajectories.attempts": 10,
+        }
+        folder = _prepared(data, "crowd", url, episodes // 10, **more)
         ours = _client("ours", str(folder.path), "0")
     played = sum(1 for _ in folder.rows("trajectories", columns=("id",)))
     with endpoint(0.2, data / "again") as url:
