@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from pipeline.rephrase.fidelity.analysis import Analysis, Token
 from pipeline.rephrase.fidelity.lexicon import CUES, NEGATORS, PHRASES
@@ -65,6 +65,7 @@ _NEAR, _SPAN, _SHARE = 5, 12, 0.6
 _COMPARATIVE = re.compile(r"\w{3,}er|more|less|worse|mehr|plus|moins")
 
 
+@lru_cache(maxsize=16)
 def cues(analysis: Analysis) -> list[list[Cue]]:
     """The cues of each sentence. Words inside a phrase that is a cue are no cues of their own."""
     words, phrases = _words(analysis.language), _phrases(analysis.language)

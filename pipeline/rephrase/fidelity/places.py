@@ -58,6 +58,8 @@ def compare_places(
 def _exchanged(
     ours: list[Token], theirs: list[Token], language: str, capital: set[str]
 ) -> tuple[str, str] | None:
+    if [token.stem or token.text for token in ours] == [token.stem or token.text for token in theirs]:
+        return None
     mine, yours = _contexts(ours, language), _contexts(theirs, language)
     voices_differ = _passive(ours) != _passive(theirs)
     listed = _listed(ours, language) & _listed(theirs, language)
