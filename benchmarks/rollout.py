@@ -326,11 +326,15 @@ def crowd(data: Path, episodes: int) -> None:
 def kills(data: Path, times: int) -> None:
     """A run with a model as agent, killed at random moments, beside one that is left alone."""
     contents = []
-    more = {"trajectories.shard_tasks": 10, "trajectories.concurrency": 20}
+    more = {
+        "trajectories.shard_tasks": 10,
+        "trajectories.concurrency": 20,
+        "worlds.only": ["harbour-hotel"],
+    }
     for name in ("calm", "killed"):
         log = data / f"{name}.log"
         with endpoint(0.05, log) as url:
-            folder = _prepared(data / name, "run", url, 120, **more)
+            folder = _prepared(data / name, "run", url, 60, **more)
             command = [sys.executable, str(CLIENTS / "units.py"), str(folder.path)]
             environment = {**os.environ, "PYTHONPATH": str(ROOT)}
             moments: list[float] = []
