@@ -52,16 +52,18 @@ def timed(
 
 
 def main() -> None:
-    """Prints the figures for 480 and for 4,800 trajectories."""
-    for tasks, attempts in ((240, 2), (240, 20)):
+    """Prints the figures for 1,000 and for 10,000 trajectories, in units of eighty episodes both times."""
+    for attempts, shard_tasks in ((4, 20), (40, 2)):
         with tempfile.TemporaryDirectory() as place:
-            folder, seconds, peak = timed(Path(place), tasks, attempts)
+            flags = {"trajectories.shard_tasks": shard_tasks}
+            folder, seconds, peak = timed(Path(place), 252, attempts, flags)
             count = sum(1 for _ in folder.rows("trajectories", columns=("id",)))
             rate = count / seconds["trajectories"]
             whole = count / sum(seconds.values())
             print(
-                f"{count:>6} trajectories  {rate:7.1f}/s played and judged  {whole:6.1f}/s with worlds, tasks and gate  "
-                f"peak worker {peak / 1024:.0f} MiB  {', '.join(f'{s} {t:.1f} s' for s, t in seconds.items())}"
+                f"{count:>6} trajectories  {rate:7.1f}/s played and judged [60]  {whole:6.1f}/s with worlds, tasks and gate  "
+                f"peak worker {peak / 1024:.0f} MiB  {', '.join(f'{s} {t:.1f} s' for s, t in seconds.items())}",
+                flush=True,
             )
 
 

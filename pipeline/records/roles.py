@@ -28,6 +28,8 @@ class AgentTurn:
     logprobs: tuple[float, ...] = ()
     note: str = ""
     """For the record only, e.g. the label of a planted flaw."""
+    cut_off: bool = False
+    """It reached the model's token limit in mid-answer; that ends the episode."""
 
 
 class Policy(Protocol):
@@ -63,6 +65,8 @@ class UserMove:
 class UserWords:
     text: str
     usage: Usage = field(default_factory=Usage)
+    problem: str = ""
+    """Why the words are of no use, when the player knows it: `a turn that was cut off`."""
 
 
 class User(Protocol):

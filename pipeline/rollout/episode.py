@@ -38,6 +38,8 @@ from pipeline.rollout.turns import problem_with
 from pipeline.worlds.faults import FaultyHost
 from pipeline.worlds.host import CallResult, ToolHost
 
+_CUT_OFF = "cut off"
+"""The note of an agent's turn that reached its token limit."""
 Commit = Callable[[Event, Snapshot | None], None]
 """Called with each event as it happens, and the snapshot after it when the state is new."""
 
@@ -164,7 +166,7 @@ class Episode:
             words = await self.user.speak(move, self.messages)
             spent = _sum(spent, words.usage)
             text = real_text(words.text)
-            problem = problem_with(text, move, self.messages, self.limits.user_chars)
+            problem = words.problem or problem_with(text, move, self.messages, self.limits.user_chars)
             if not problem:
                 return UserWords(text, spent)
         self.usage = _sum(self.usage, spent)
@@ -202,7 +204,7 @@ class Episode:
         for _ in range(2):
             turn = await self.policy.act(self.messages, self.task.agent.toolset.tools)
             spent = _sum(spent, turn.usage)
-            if turn.content.strip() or turn.calls:
+            if turn.content.strip() or turn.calls or turn.cut_off:
                 seen = {call.id for event in self.events for call in event.calls}
                 kept = taken(turn, seen, len(self.events), self.limits.argument_chars)
                 return replace(kept, usage=spent)
@@ -212,21 +214,25 @@ class Episode:
 
     def _add_agent_turn(self, turn: AgentTurn) -> None:
         self._turns_now += 1
-        others = forged(turn.content)
-        if others:
-            self._stop(EndReason.AGENT_FORGED, f"The agent wrote {others} itself.")
-        self._add(
-            self._event(
-                "assistant",
-                content=turn.content,
-                reasoning=turn.reasoning,
-                calls=turn.calls,
-                loss=True,
-                usage=turn.usage,
-                logprobs=turn.logprobs,
-                note=turn.note,
-            )
+        event = self._event(
+            "assistant",
+            content=turn.content,
+            reasoning=turn.reasoning,
+            calls=turn.calls,
+            loss=not turn.cut_off,
+            usage=turn.usage,
+            logprobs=turn.logprobs,
+            note=_CUT_OFF if turn.cut_off else turn.note,
         )
+        self._watch_words(event)
+        self._add(event)
+
+    def _watch_words(self, event: Event) -> None:
+        """An agent that writes others' messages, or was cut off, ends the episode; also one that is resumed there."""
+        if others := forged(event.content):
+            self._stop(EndReason.AGENT_FORGED, f"The agent wrote {others} itself.")
+        elif event.note == _CUT_OFF:
+            self._stop(EndReason.TOKEN_LIMIT, "The agent's answer was cut off at the model's token limit.")
 
     async def _run_calls(self, calls: Sequence[tuple[int, ToolCall]]) -> None:
         """Runs the calls of one turn in order against one state; each gets its own result."""
@@ -337,6 +343,8 @@ class Episode:
                 previous = next((e for e in reversed(self.events) if e.role == "assistant"), None)
                 self._machine.move(previous.content if previous else None)
                 self._turn = event.turn
+            elif event.role == "assistant":
+                self._watch_words(event)
             elif event.role == "tool":
                 self._calls += 1
                 self._faulty.recount([event.name])

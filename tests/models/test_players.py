@@ -35,7 +35,7 @@ from pipeline.records import (
     Trajectory,
     Value,
 )
-from tests.endpoint.server import Received, text
+from tests.endpoint.server import Received, error, text
 from tests.models.conftest import Serve, config_for
 
 INJECTION = (
@@ -235,10 +235,21 @@ async def test_tool_calls_can_be_asked_for_as_a_structured_answer(serve: Serve, 
 
 
 async def test_a_player_without_an_answer_raises(serve: Serve, cache_dir: Path) -> None:
-    endpoint = serve(lambda received: text("", refusal="I will not."))
+    endpoint = serve(lambda received: error(400, "no such thing"))
     async with Models(config_for(endpoint), cache_dir=cache_dir) as models:
-        with pytest.raises(ModelError, match="refused"):
+        with pytest.raises(ModelError, match="no such thing"):
             await ModelPolicy(Seat(models, "m", "policy")).act([Message(role="user", content="x")], [LOOK])
+
+
+async def test_what_an_agent_says_badly_is_its_own(serve: Serve, cache_dir: Path) -> None:
+    said = [text("", refusal="I will not."), text("I was about to", finish="length")]
+    endpoint = serve(lambda received: said[received.number])
+    async with Models(config_for(endpoint), cache_dir=cache_dir) as models:
+        policy = ModelPolicy(Seat(models, "m", "policy"))
+        refused = await policy.act([Message(role="user", content="x")], [LOOK])
+        cut = await policy.act([Message(role="user", content="y")], [LOOK])
+    assert (refused.content, refused.cut_off) == ("I will not.", False)
+    assert (cut.content, cut.cut_off) == ("I was about to", True)
 
 
 def test_prompts_name_the_records_that_they_ask_for() -> None:

@@ -140,6 +140,15 @@ async def test_empty_answers_end_the_episode() -> None:
     assert _failed(played)
 
 
+async def test_an_answer_that_is_cut_off_ends_the_episode_and_teaches_nothing() -> None:
+    played = await play(Scripted([AgentTurn(content="I have looked at your", cut_off=True)]))
+    assert played.trajectory.end_reason is EndReason.TOKEN_LIMIT
+    assert "cut off" in played.episode.note
+    last = played.trajectory.events[-1]
+    assert (last.content, last.loss) == ("I have looked at your", False)
+    assert _failed(played)
+
+
 async def test_one_empty_answer_is_asked_for_again() -> None:
     policy = says("", "Could you give me your phone number?", "I can't help with that, sorry.")
     played = await play(policy)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pipeline.models.players.seat import Seat
-from pipeline.records import AgentTurn, Message, ToolCall, ToolSpec
+from pipeline.records import AgentTurn, Message, Outcome, ToolCall, ToolSpec
 
 _AGAIN = 1_000_000
 """Sample numbers of repeated questions lie so far from those of attempts."""
@@ -31,14 +31,16 @@ class ModelPolicy:
         length, times = self._asked
         times = times + 1 if length == len(messages) else 0
         self._asked = (len(messages), times)
-        answer = await _again(self._seat, times).ask(
+        answer = await _again(self._seat, times).hear(
             tuple(messages),
             tools=tuple(tool.for_model() for tool in tools),
             temperature=self._temperature,
             logprobs=self._logprobs,
         )
+        if answer.outcome is Outcome.TRUNCATED:  # half a call is no call
+            return AgentTurn(answer.content, reasoning=answer.reasoning, usage=answer.usage, cut_off=True)
         return AgentTurn(
-            content=answer.content,
+            content=answer.content or answer.refusal,
             calls=_with_new_ids(answer.calls, messages),
             reasoning=answer.reasoning,
             usage=answer.usage,

@@ -37,6 +37,16 @@ class Seat:
             )
         return answer
 
+    async def hear(self, messages: tuple[Message, ...], prompt: str = "", **more: Any) -> ChatAnswer:
+        """What the model said, also when it was cut off, refused or said it in no form that was asked for.
+
+        Raises ModelError when there was no answer at all; EndpointDown and BudgetExceeded pass through.
+        """
+        answer = await self.try_(messages, prompt, **more)
+        if answer.outcome is Outcome.FAILED:
+            raise ModelError(f"The {self.role} model {self.model} gave no answer: {answer.error}")
+        return answer
+
     async def try_(self, messages: tuple[Message, ...], prompt: str = "", **more: Any) -> ChatAnswer:
         """The answer to `messages`, whatever its outcome."""
         request = ChatRequest(

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from pipeline.models.players.seat import Seat
 from pipeline.models.prompts import Prompts, shipped, with_prompt
-from pipeline.records import Fact, Message, UserMove, UserWords
+from pipeline.records import Fact, Message, Outcome, UserMove, UserWords
 
 _NAMED = re.compile(r"\A\s*(?:user|customer|me)\s*:\s*", re.IGNORECASE)
 _MOST_TURNS = 30
+_PROBLEMS = {Outcome.TRUNCATED: "a turn that was cut off", Outcome.REFUSED: "a refusal"}
 
 
 class ModelUser:
@@ -54,12 +55,12 @@ class ModelUser:
             asked += (Message(role="assistant", content=self._last[2]), *self._again.render(facts=facts))
             version = with_prompt(version, self._again.version)
         seat = self._opening if move.act == "open" else self._seat
-        answer = await seat.ask(asked, version, temperature=self._temperature, max_tokens=400)
+        answer = await seat.hear(asked, version, temperature=self._temperature, max_tokens=400)
         text = _NAMED.sub("", answer.content).strip()
         if len(text) > 1 and text[0] == text[-1] == '"':
             text = text[1:-1].strip()
         self._last = (move, len(messages), text)
-        return UserWords(text, answer.usage)
+        return UserWords(text, answer.usage, _PROBLEMS.get(answer.outcome, ""))
 
 
 def _stated(fact: Fact, *, wrong: bool) -> str:
