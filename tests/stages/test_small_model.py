@@ -101,7 +101,7 @@ def test_code_is_attempted_in_containers(
 
 def test_an_author_that_gets_nowhere_stops_at_the_budget(local_model: str, tmp_path: Path) -> None:  # noqa: F811
     flags = {"evolve.tools": 6, "roles.author": "small", "run.max_tokens": 1200, "run.workers": 1}
-    with pytest.raises(BudgetExceeded, match="max_tokens|tokens"):
+    with pytest.raises(BudgetExceeded, match="tokens"):
         _run(tmp_path, local_model, "tools", flags)
     run = RunFolder.open(tmp_path, "tools")
     assert list((run.path / "journal").glob("*.db")), "what was paid for is kept for the next resume"

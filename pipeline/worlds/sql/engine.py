@@ -22,6 +22,7 @@ _UNDOABLE = 400
 """So many changed rows are put back one by one; more are put back by loading the seed anew, after which every
 statement has to be prepared again."""
 
+
 @dataclass(frozen=True)
 class Runtime:
     """What all episodes of a world share in one process."""
@@ -173,7 +174,9 @@ class SqlWorld:
                 for key in reversed(order):
                     if targets[key] is None:
                         self._drop(key)
-                if not wanted and self._ledger.counted != len(targets):  # something else has changed with them
+                if not wanted and self._ledger.counted != len(
+                    targets
+                ):  # something else has changed with them
                     self._rollback()
                     return False
                 self._commit()

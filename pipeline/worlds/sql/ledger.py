@@ -14,6 +14,8 @@ from pipeline.worlds.sql.schema import CAME, CHANGED, Row, Table
 
 Key = tuple[str, str]
 """A row's identity: table and the text of its key (`Table.key_of`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class RowChange:
     """One row before and after; None where it does not exist."""
