@@ -50,13 +50,13 @@ def build(
 def run_file(
     file: Annotated[Path, typer.Argument(help="A Python file, a shell script or anything executable.")],
     arguments: Annotated[list[str] | None, typer.Argument(help="Its arguments.")] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds.")] = 60.0,
+    timeout: Annotated[float, typer.Option(help="Seconds.", min=0.1, max=86_400)] = 60.0,
     image: Annotated[str, typer.Option(help="Recipe of the image.")] = "python",
     config: ConfigOption = None,
 ) -> None:
     """Runs one file in a fresh container; its output and exit code are the command's."""
     from pipeline.records.errors import InputError
-    from pipeline.sandbox import File, Pool
+    from pipeline.sandbox import File, GuestError, Pool
 
     if not file.is_file():
         raise InputError(f"There is no file {file}.")
@@ -65,12 +65,20 @@ def run_file(
     async def once() -> ExecResult:
         limits = _limits(config).model_copy(update={"ahead": 0})
         async with Pool(limits, run="sandbox-run", build=True) as pool, pool.box(image) as box:
-            await box.write({file.name: File(file.read_bytes(), executable=True)})
+            try:
+                await box.write({file.name: File(file.read_bytes(), executable=True)})
+            except GuestError as error:
+                raise InputError(
+                    f"{file} cannot be laid into the container: {error}.",
+                    way_out="sandbox.file_mb and sandbox.work_mb say how large a file and all files may be.",
+                ) from error
             return await box.run([*interpreter, f"./{file.name}", *(arguments or [])], timeout=timeout)
 
     result = asyncio.run(once())
     typer.echo(result.stdout.text, nl=False)
     typer.echo(result.stderr.text, nl=False, err=True)
+    if result.ended and not result.timed_out:
+        typer.echo("\nthe file ended its own container, and what it had printed went with it", err=True)
     if result.timed_out:
         typer.echo(f"stopped after {timeout:g} seconds", err=True)
         raise typer.Exit(124)

@@ -45,7 +45,7 @@ class CodeTask(Record):
     binary: dict[str, str] = {}
     """Files that are no UTF-8 text, in base64."""
     image: str = "python"
-    timeout: float = Field(default=60.0, gt=0)
+    timeout: float = Field(default=60.0, gt=0, le=86_400)
     """Seconds for one run of the tests."""
     difficulty: str = "simple"
     license: str = ""

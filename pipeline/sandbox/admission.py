@@ -17,7 +17,7 @@ async def admit(pool: Pool, task: CodeTask) -> Admission:
     """Runs the tests without a solution and three times with the reference, in two fresh containers.
 
     Test ids that the task does not name are found here: what passes with the reference and not without is
-    fail-to-pass, what passes with and without is pass-to-pass. Raises SandboxError when the engine keeps failing.
+    fail-to-pass, what passes with and without is pass-to-pass, and no test may fail with the reference. Raises SandboxError when the engine keeps failing.
     """
     carried, refused = carry_over(task, gold_changes(task))
     if refused:
@@ -37,9 +37,20 @@ async def admit(pool: Pool, task: CodeTask) -> Admission:
 
     empty = await pool.retrying(task.image, without)
     gold = await pool.retrying(task.image, with_gold)
-    if not task.fail_to_pass:
-        task = with_ids(task, empty, gold)
-    return decide(task, empty, gold)
+    if task.fail_to_pass:
+        return decide(task, empty, gold)
+    admission = decide(with_ids(task, empty, gold), empty, gold)
+    failing = [test for test in gold[0].collected if gold[0].outcomes.get(test) in ("failed", "error")]
+    if not gold[0].collected and gold[0].exit_code is not None:
+        told = [line[1:].strip() for line in gold[0].result.stdout.text.splitlines() if line[:2] == "E "]
+        why = f": {told[-1][:200]}" if told else ""
+        return admission.replace(
+            verdict="rejected", reason=f"no test is found with its reference solution{why}"
+        )
+    if failing and admission.verdict != "quarantined" and gold[0].exit_code is not None:
+        count = f"{len(failing)} of {len(gold[0].collected)} tests fail with its reference solution"
+        return admission.replace(verdict="rejected", reason=f"{count}: {', '.join(failing[:3])}")
+    return admission
 
 
 def with_ids(task: CodeTask, empty: TestRun, gold: Sequence[TestRun]) -> CodeTask:

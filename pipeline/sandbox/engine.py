@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import socket
 from collections.abc import AsyncIterator, Iterable, Iterator
 from types import TracebackType
@@ -61,8 +62,10 @@ def engine_errors(doing: str) -> Iterator[None]:
 
 
 def reason(error: Exception) -> str:
-    """What an engine or a client said, without the address of the request."""
+    """What an engine or a client said, without the address of the request and the layers it came through."""
     said = (isinstance(error, APIError) and error.explanation) or str(error) or type(error).__name__
+    if found := re.search(r"\[Errno \d+\] ([\w ]+)", str(said)):
+        said = found[1].lower()
     return str(said).strip().rstrip(".")
 
 

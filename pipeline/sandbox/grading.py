@@ -142,8 +142,10 @@ async def run_tests(
         lines = (await box.read(report, limit=4 << 20)).decode("utf-8", "replace").splitlines()
         fixed = {canary, *tests, *(path for path in task.files if is_test(path) or is_configuration(path))}
         touched = [path for path in await box.changed() if path in fixed]
-    except (BoxEnded, GuestError) as error:
-        return TestRun(ExecResult(None, ended=True), broken=str(error))
+    except BoxEnded:
+        return TestRun(ExecResult(None, ended=True))
+    except GuestError as error:
+        return TestRun(ExecResult(None, ended=True), broken=f"the files cannot be laid out or read: {error}")
     return read_report(result, lines, name, touched)
 
 
@@ -205,10 +207,7 @@ def judge_run(task: CodeTask, run: TestRun, ids: tuple[str, ...] = ()) -> TestRe
     elif result.oom and (bad or run.exit_code is None):
         status, reason = RunStatus.OOM, "the memory of the container was used up"
     elif result.ended:
-        status, reason = (
-            RunStatus.FAILED,
-            f"the container did not survive the tests{run.broken and ': '}{run.broken}",
-        )
+        status, reason = RunStatus.FAILED, run.broken or "the container did not survive the tests"
     elif run.broken:
         status, reason, agreed = RunStatus.INVALID_RESULT, run.broken, False
     elif run.exit_code is None and result.exit_code in (0, 1):

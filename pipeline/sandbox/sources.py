@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,9 @@ import yaml
 from pydantic import ValidationError
 
 from pipeline.records.code import CodeTask
-from pipeline.records.errors import InputError
+from pipeline.records.errors import ConfigError, InputError
 from pipeline.sandbox import shapes, swe
+from pipeline.sandbox.images import recipe_folder
 from pipeline.sandbox.shapes import BadRow, Fields
 
 KNOWN = (
@@ -104,6 +106,8 @@ def rows_of(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
 
 def row_fields(row: dict[str, Any], folder: Path) -> Fields:
     """The fields of a CodeTask from a row of any known shape. Raises BadRow."""
+    if "/" in str(row.get("image", "")):
+        raise BadRow(f"image is {row['image']!r}; a row may name a recipe of sandboxes/ and no folder")
     common = {key: row[key] for key in ("timeout", "image", "difficulty", "license") if row.get(key)}
     return {**_shape(row, folder), **common}
 
@@ -172,6 +176,14 @@ def _checked(name: str, where: str, make: Any) -> CodeTask | BadTask:
 
 def task_problem(task: CodeTask) -> str:
     """What makes a task unusable before anything of it runs; empty when nothing does."""
+    texts = (task.name, task.statement, *task.files, *task.files.values(), *task.tests, *task.tests.values(),
+             *task.gold, *(text or "" for text in task.gold.values()))  # fmt: skip
+    if any(re.search(r"[\ud800-\udfff]", text) for text in texts):
+        return "it holds half a character (a lone surrogate), which no file can hold"
+    try:
+        recipe_folder(task.image)
+    except ConfigError as unknown:
+        return str(unknown)
     if not any(text.strip() for text in task.tests.values()):
         return "it has no tests"
     if not task.gold:
@@ -179,6 +191,8 @@ def task_problem(task: CodeTask) -> str:
     for path in (*task.files, *task.tests, *task.gold, *task.binary):
         if not path or path.startswith("/") or ".." in path.split("/") or "\0" in path:
             return f"the path {path!r} leads outside the repository"
+        if ".git" in path.split("/"):
+            return f"the path {path!r} belongs to git, whose history is made anew"
     for path, text in task.tests.items():
         if path.endswith(".py") and (error := shapes.syntax_error(text)):
             return f"its tests are not Python: {path}, {error}"

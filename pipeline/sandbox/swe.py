@@ -28,7 +28,7 @@ def fields(row: Fields, folder: Path) -> Fields:
 
     A `.git` folder in the archive is left out: the agent gets a history of one commit, nothing of the future.
     """
-    archive = folder / text_of(row, "archive", "repo_archive", "tarball")
+    archive = folder / _safe(text_of(row, "archive", "repo_archive", "tarball"), what="the archive")
     if not archive.is_file():
         raise BadRow(f"the archive {archive.name} is not there")
     base = read_archive(archive)
@@ -72,7 +72,8 @@ def read_archive(path: Path) -> Tree:
     try:
         entries = list(_zip_entries(path) if zipfile.is_zipfile(path) else _tar_entries(path))
     except (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError) as error:
-        raise BadRow(f"the archive {path.name} cannot be read: {error}") from error
+        said = str(error).partition("\n")[0].rstrip(":")
+        raise BadRow(f"the archive {path.name} cannot be read: {said}") from error
     tops = {PurePosixPath(name).parts[0] for name, _ in entries}
     deep = all(len(PurePosixPath(name).parts) > 1 for name, _ in entries)
     skip = 1 if len(tops) == 1 and deep else 0
@@ -121,7 +122,7 @@ def _safe(name: str, what: str = "") -> str:
     if pure.is_absolute() or ".." in pure.parts or "\0" in name or not pure.parts:
         if str(pure) == ".":
             return "."
-        raise BadRow(f"{what or 'a path'} leads outside the repository: {name}")
+        raise BadRow(f"{what or 'a path'} leads outside: {name}")
     return str(pure)
 
 

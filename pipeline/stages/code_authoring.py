@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import math
 import random
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -53,6 +54,8 @@ TOPICS = (
     "a small language of rules or filters",
     "seat plans, queues and allocation",
 )
+_OWN_LINES = re.compile(r"^(?:[.FEsxX]+|\d+ (?:failed|passed|error).*)$\n?", re.M)
+"""Progress and sums, which also count the tests that the grader adds."""
 _DIFFICULTIES = ("simple", "moderate", "hard")
 
 
@@ -156,9 +159,10 @@ def told(admission: Admission) -> str:
     for name, run in runs:
         if run is not None:
             parts.append(f"The tests {name}: {_summary(run)}")
-    bad = next((run for run in admission.gold if run.status != "passed"), admission.empty)
-    if bad is not None and bad.output.strip():
-        parts.append(f"What they printed:\n{bad.output.strip()[-900:]}")
+    failing = any(run.status != "passed" for run in admission.gold) or "reference" in admission.reason
+    bad = next(iter(admission.gold), None) if failing else admission.empty
+    if bad is not None and (printed := _OWN_LINES.sub("", bad.output).strip()):
+        parts.append(f"What they printed:\n{printed[-900:]}")
     return "\n".join(parts)
 
 

@@ -31,6 +31,11 @@ CASES = {
     "passes without a solution": (with_tests("def test_any():\n    assert double(0) == 0\n"), "rejected", "no test fails"),
     "named test passes already": (TASK.replace(fail_to_pass=(f"{FILE}::test_zero",)), "rejected", "passes without any"),
     "gold fails": (TASK.replace(gold={"double.py": "def double(x):\n    return 3 * x\n"}), "rejected", "does not pass"),
+    "one test fails with gold": (
+        with_tests("def test_any():\n    assert double(2) == 4\n\n\ndef test_bad():\n    assert double(2) == 5\n"),
+        "rejected",
+        "1 of 2 tests fail",
+    ),
     "gold in the tests": (TASK.replace(gold={"conftest.py": ""}), "rejected", "not carried"),
     "named test does not exist": (TASK.replace(fail_to_pass=(f"{FILE}::test_no",)), "rejected", "missing"),
     "pass-to-pass fails before": (

@@ -217,3 +217,32 @@ def test_nothing_of_a_known_shape(tmp_path: Path) -> None:
         list(load_tasks(tmp_path))
     with pytest.raises(InputError, match="There is nothing"):
         list(load_tasks(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"image": "/tmp/recipe"}, "no folder"),
+        ({"image": "nope"}, "no image recipe"),
+        ({"statement": "half \ud800"}, "half a character"),
+        ({"files": {".git/config": "x"}}, "belongs to git"),
+        ({"timeout": 1e300}, "timeout"),
+    ],
+)
+def test_a_row_cannot_reach_beyond_its_task(tmp_path: Path, changes: dict[str, object], word: str) -> None:
+    row = {
+        "name": "t",
+        "statement": "s",
+        "files": {},
+        "tests": {"tests/test_a.py": "def test_a(): pass"},
+        "gold": {"a.py": ""},
+    }
+    (found,) = load_tasks(write_rows(tmp_path / "rows.jsonl", {**row, **changes}))
+    assert isinstance(found, BadTask)
+    assert word in found.message
+
+
+def test_an_archive_lies_beside_its_rows(tmp_path: Path) -> None:
+    (found,) = load_tasks(write_rows(tmp_path / "rows.jsonl", swe_row("../calc.tar.gz")))
+    assert isinstance(found, BadTask)
+    assert "leads outside" in found.message
