@@ -47,6 +47,10 @@ def asks(text: str) -> bool:
     return low.endswith("?") and not _OFFER.search(low)
 
 
+_BY_OTHERS = re.compile(r"\b(?:by|from) (?:somebody|someone|another)\b")
+"""`It may have been done by somebody else` claims no deed of one's own."""
+
+
 def honest_about_nothing(text: str, heard: Iterable[str]) -> bool:
     """Whether a message fits when no change took place: it declines, negates or asks, and claims no deed.
 
@@ -69,5 +73,8 @@ def _claims(sentence: str) -> bool:
         if _OWN_CLAIM.search(clause) and not _DECLINES.search(clause) and not _NEGATIVE.search(clause):
             return True
     return bool(
-        _OTHER_CLAIM.search(sentence) and not _DECLINES.search(sentence) and not _NEGATIVE.search(sentence)
+        _OTHER_CLAIM.search(sentence)
+        and not _DECLINES.search(sentence)
+        and not _NEGATIVE.search(sentence)
+        and not _BY_OTHERS.search(sentence)
     )

@@ -6,7 +6,8 @@ Unit 0 is the run's own. Judging again selects again, and so does a resumed run;
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
 from pipeline.judging.quality import AttemptOutcome, TaskQuality, task_quality
 from pipeline.judging.selection import Candidate, Choice, preference_pairs, select
@@ -66,30 +67,39 @@ def qualities(context: Context) -> list[TaskQuality]:
 def _write(context: Context, number: int) -> None:
     config, tally = context.config.judging.selection, Tally(STAGE)
     standing = {one.task: one for one in qualities(context)}
-    candidates = _candidates(context)
-    rows = _choices(select(candidates, config), candidates, standing, config.rule, number, tally)
-    chosen = {row["trajectory"] for row in rows if row["kept"]}
-    usable = [one for one in candidates if one.id in chosen or one.value is Value.FAIL]
-    pairs = [
-        {"round": number, "task": p.task, "chosen": p.chosen, "rejected": p.rejected, "shared": p.shared}
-        | {"reason": p.reason}
-        for p in preference_pairs(usable, config)
-    ]
+    rows: list[Row] = []
+    pairs: list[Row] = []
+    for candidates in _by_task(context):
+        found = _choices(select(candidates, config), candidates, standing, config.rule, number, tally)
+        chosen = {row["trajectory"] for row in found if row["kept"]}
+        usable = [one for one in candidates if one.id in chosen or one.value is Value.FAIL]
+        rows += found
+        pairs += [
+            {"round": number, "task": p.task, "chosen": p.chosen, "rejected": p.rejected, "shared": p.shared}
+            | {"reason": p.reason}
+            for p in preference_pairs(usable, config)
+        ]
     aside = [_aside(one) for one in standing.values() if one.standing in _NAMES]
     measures = [one.row() for one in standing.values()]
-    found = {"selections": rows, "pairs": pairs, "measures": measures, "failures": aside}
-    context.folder.write_shard(STAGE, number, gather([found, tally.tables()]))
+    tables = {"selections": rows, "pairs": pairs, "measures": measures, "failures": aside}
+    context.folder.write_shard(STAGE, number, gather([tables, tally.tables()]))
 
 
-def _candidates(context: Context) -> list[Candidate]:
+def _by_task(context: Context) -> Iterator[list[Candidate]]:
+    """The judged attempts at one task after the other: no more are held than belong to tasks not yet complete."""
+    expected = Counter(row["task"] for row in context.folder.rows("trajectories", columns=("task",)))
     latest = latest_judgements(context.folder)
-    found = []
+    open_tasks: dict[str, list[Candidate]] = defaultdict(list)
     for one in stored(context, world_tasks_only=False):
+        task = one.trajectory.task
         judged = latest.get(one.trajectory.id, one.row)
         if judged["value"]:
             value, reason = Value(judged["value"]), judged["reason"] or ""
-            found.append(Candidate(one.trajectory, value, judged["reward"] or 0.0, reason))
-    return found
+            open_tasks[task].append(Candidate(one.trajectory, value, judged["reward"] or 0.0, reason))
+        expected[task] -= 1
+        if not expected[task] and task in open_tasks:
+            yield open_tasks.pop(task)
+    yield from open_tasks.values()
 
 
 def _choices(

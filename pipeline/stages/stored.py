@@ -55,12 +55,12 @@ def stored(context: Context, world_tasks_only: bool = True) -> Iterator[Stored]:
     """The trajectories of a run, unit by unit. Those of containers are graded by their tests and left out, unless
     `world_tasks_only` is False; then worlds and states are not read."""
     records = {row["id"]: row["record"] for row in context.folder.rows("tasks", columns=("id", "record"))}
-    tasks: dict[str, Task] = {}
     worlds: dict[str, World] = {}
     for stage, number in context.folder.units():
         unit = context.folder.unit(stage, number)
         if not (unit / "trajectories.parquet").exists():
             continue
+        tasks: dict[str, Task] = {}
         events: dict[str, list[Row]] = defaultdict(list)
         for event in read_rows(unit / "events.parquet", None):
             events[event["trajectory"]].append(event)

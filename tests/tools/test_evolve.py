@@ -49,7 +49,7 @@ def test_worlds_of_every_archetype_are_admitted(kind: str) -> None:
 def test_every_archetype_is_admitted_in_every_domain() -> None:
     rejected = []
     for blueprint in plan(8_000):
-        report = admit(make(blueprint), rows=2)
+        report = admit(make(blueprint), rows=12)
         if not report.admitted:
             rejected.append(f"{blueprint.name}: {report.problems[0]}")
     assert not rejected
