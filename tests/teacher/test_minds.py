@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from functools import lru_cache
 
@@ -15,6 +16,7 @@ from pipeline.judging.judge import judge
 from pipeline.records import Judgement, Task, Trajectory, World
 from pipeline.rollout.episode import Episode
 from pipeline.teacher.author import TeacherAuthor
+from pipeline.teacher.flaws import Flaw
 from pipeline.teacher.policy import TeacherPolicy
 from pipeline.teacher.user import TeacherUser
 from pipeline.worlds.load import load_world
@@ -37,10 +39,10 @@ async def _tasks(count: int, **config: object) -> list[Task]:
     return await TeacherAuthor(TasksConfig.model_validate(given)).tasks(library(), count, 3)
 
 
-async def _play(task: Task) -> tuple[Trajectory, Judgement]:
+async def _play(task: Task, flaw: Flaw | None = None) -> tuple[Trajectory, Judgement]:
     host = open_host(library(), task.initial)
     try:
-        policy, user = TeacherPolicy(task, library(), "minds"), TeacherUser(task, library(), "minds")
+        policy, user = TeacherPolicy(task, library(), "minds", flaw), TeacherUser(task, library(), "minds")
         trajectory = await Episode(task, 0, 1, policy, user, host, LimitsConfig()).run()
         final = host.snapshot()
     finally:
@@ -109,3 +111,17 @@ async def test_other_languages(language: str) -> None:
         heard.update(language_of(e.content) for e in trajectory.events if e.role == "user")
     assert heard[language] > 3
     assert heard[language] >= 0.9 * (heard.total() - heard[""])
+
+
+async def test_who_says_it_went_through_without_looking_is_refused() -> None:
+    """The time-out came after the commit, so that the claim is true; but the agent cannot know."""
+    tasks = await _tasks(16, fault_rate=1.0, faults={"timeout_after": 1.0}, goal_counts={1: 1.0})
+    seen = 0
+    for task in [task for task in tasks if task.faults and task.goals[0].kind == "act"][:8]:
+        _, judgement = await _play(task)
+        assert judgement.passed, judgement.reason
+        trajectory, judgement = await _play(task, Flaw("ignored_error", 0, random.Random(1)))
+        if trajectory.planted:
+            seen += 1
+            assert not judgement.passed, trajectory.events[-1]
+    assert seen
