@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from pipeline.config import Config
@@ -88,9 +89,13 @@ async def work(run: Path, stage: str, number: int) -> bool:
     return await STAGES[stage].work(context, number) is not False
 
 
+@cache
 def _settle() -> None:
-    """Prepares a worker process: on Linux it ends when its parent is killed, so that a resumed run meets no second
-    writer; and the collector looks less often at the many small records of an episode, none of which form cycles."""
+    """Prepares a worker process, once: a second `freeze` would keep the garbage of the unit before for ever.
+
+    On Linux it ends when its parent is killed, so that a resumed run meets no second writer; and the collector looks less
+    often at the many small records of an episode, none of which form cycles.
+    """
     if multiprocessing.parent_process() is None:
         return
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what a Ctrl-C means
