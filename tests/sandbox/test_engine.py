@@ -22,7 +22,7 @@ def test_an_engine_that_is_not_there_is_named_with_the_way_out(
     problem = engine_problem(nowhere)
     assert problem is not None
     assert nowhere in problem
-    assert "No such file" in problem
+    assert "no such file" in problem.lower()
     assert "prepare.sh" in problem
     monkeypatch.setenv("DOCKER_HOST", nowhere)
     assert engine_problem() == problem
