@@ -10,7 +10,7 @@ from pydantic import Field
 from pipeline.models.players.schemas import read_record, schema_of
 from pipeline.models.players.seat import Seat
 from pipeline.models.prompts import Prompts, shipped, with_prompt
-from pipeline.records import Json, Message, ModelError, Outcome, Record, ToolSpec, content_id
+from pipeline.records import Json, Message, Record, ToolSpec, content_id
 
 _LONGEST = 600
 """Characters of a description that are shown."""
@@ -61,9 +61,7 @@ class EntityAsker:
             shown: list[Json] = [_listing(tool) for tool in tools]
             fence = content_id("data", [shown, list(proposed)])
             self._messages = self._prompt.render(tools=shown, entities=list(proposed), fence=fence)
-        answer = await self._seat.try_(self._messages, self._version, output_schema=schema_of(EntitiesAnswer))
-        if answer.outcome is Outcome.FAILED:
-            raise ModelError(f"The author {self._seat.model} gave no answer: {answer.error}")
+        answer = await self._seat.hear(self._messages, self._version, output_schema=schema_of(EntitiesAnswer))
         self._last = answer.content
         return read_record(answer, EntitiesAnswer)
 

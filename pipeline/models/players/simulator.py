@@ -12,7 +12,6 @@ from pipeline.records import (
     ChatAnswer,
     Json,
     Message,
-    ModelError,
     Outcome,
     Scene,
     SimulatedCall,
@@ -80,11 +79,9 @@ class ModelSimulator:
             messages += (Message(role="assistant", content=said), *self._again.render(problem=problem))
         if tried:
             version = with_prompt(version, self._again.version)
-        answer = await self._seat.try_(
+        answer = await self._seat.hear(
             messages, version, output_schema=answer_schema(tool, scene), temperature=self._temperature
         )
-        if answer.outcome is Outcome.FAILED:
-            raise ModelError(f"The simulator {self._seat.model} gave no answer: {answer.error}")
         return _read(answer)
 
 
