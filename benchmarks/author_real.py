@@ -23,12 +23,13 @@ from pipeline.config.models import Endpoint as EndpointConfig
 from pipeline.models import Models
 from pipeline.models.local import running
 from pipeline.models.players.author import Asker, Checked, Problem, Step, fence, settle
-from pipeline.models.players.author.answers import WholeWorld, WorldPlan
+from pipeline.models.players.author.answers import WholeWorld
 from pipeline.models.players.seat import Seat
 from pipeline.records import Domain, WorldError
 from pipeline.tools.evolve.authored import making
 from pipeline.tools.evolve.authored.bodies import Proven, form_problems, prove, written
 from pipeline.tools.evolve.authored.connected import lonely
+from pipeline.tools.evolve.authored.ground import base_of
 from pipeline.tools.evolve.authored.tables import schema_problems, tables_of
 from pipeline.worlds.load import parse_world
 
@@ -127,8 +128,7 @@ async def whole(models: Models, place: Domain, sample: int, score: Score) -> Non
 
 def _executed(place: Domain, answer: WholeWorld) -> tuple[list[Proven], list[Problem]]:
     """The tools of a world made in one answer that hold, each proven by itself, and everything that is wrong."""
-    plan = WorldPlan.model_construct(name=answer.name, summary=answer.summary, entities=[], rules=[])
-    base = {**making._base(place, plan), "schema": answer.sql, "seed": answer.rows}
+    base = {**base_of(place, answer.name, answer.summary), "schema": answer.sql, "seed": answer.rows}
     try:
         world = parse_world(base, where=base["name"])
         problems: list[Problem] = [("broken DDL", text) for text in schema_problems(world, [])]

@@ -6,39 +6,33 @@ world can do without it (a tool, an invariant), and is the reason to reject the 
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.config.author import AuthorSection
-from pipeline.models.players.author import Asker, Checked, Problem, Step, fence, lines, settle
+from pipeline.models.players.author import Asker, Checked, Problem, Step, fence, settle
 from pipeline.models.players.author.answers import (
     Invariants,
     Phrases,
     Policy,
-    Rows,
-    Schema,
     ToolBody,
     ToolIdea,
     ToolPlan,
-    WorldPlan,
 )
 from pipeline.models.players.schemas import schema_of
-from pipeline.records import Domain, Json, Record, World, WorldError
+from pipeline.records import Domain, Record, World, WorldError
 from pipeline.tools.evolve.authored.bodies import Proven, form_problems, prove, written
 from pipeline.tools.evolve.authored.connected import lonely, unread
-from pipeline.tools.evolve.authored.novelty import Known, nearest, same_as
+from pipeline.tools.evolve.authored.ground import Rejected, Written, told
+from pipeline.tools.evolve.authored.novelty import Known
 from pipeline.tools.evolve.authored.rules import checked_invariants, checked_policy, policy_targets
-from pipeline.tools.evolve.authored.tables import Tables, rows_form, schema_problems, tables_of
-from pipeline.tools.evolve.authored.texts import as_texts, foreign, instructing, other_dialect, unsafe
+from pipeline.tools.evolve.authored.tables import Tables
+from pipeline.tools.evolve.authored.texts import as_texts, foreign, instructing, unsafe
 from pipeline.tools.evolve.authored.words import checked_phrases, with_phrases, with_words
 from pipeline.worlds.admission import admit
 from pipeline.worlds.load import parse_world
-
-_SHOWN_ROWS = 4
-"""Rows of each table that later stages are shown."""
 
 
 @dataclass
@@ -60,10 +54,6 @@ class Made:
         return sum(step.cost for step in self.steps)
 
 
-class _Rejected(Exception):
-    """The world cannot go on; kind and message."""
-
-
 class WorldMaker:
     """Makes one world for one place. `known` are the worlds that exist; the new one has to be another."""
 
@@ -80,16 +70,12 @@ class WorldMaker:
         made = Made(place.path)
         try:
             made.world = await self._make(place, made)
-        except _Rejected as rejected:
+        except Rejected as rejected:
             made.kind, made.message = rejected.args
         return made
 
     async def _make(self, place: Domain, made: Made) -> World:
-        plan = await self._plan(place, made)
-        base = _base(place, plan)
-        base["schema"] = await self._schema(base, plan, made)
-        tables = tables_of(parse_world(base, where=base["name"]))
-        base["seed"] = await self._seed(base, tables, made)
+        base, tables = await Written(self.stage, self._config, self._known).make(place, made.steps)
         tools = await self._tools(base, tables, made)
         base["tools"] = [one.entry for one in tools]
         base["policy"] = await self._policy(base, made)
@@ -117,77 +103,6 @@ class WorldMaker:
         found = await settle(talk, form, check, step, repairs=self._config.repairs, also=also, schema=schema)
         return found, step
 
-    async def _plan(self, place: Domain, made: Made) -> WorldPlan:
-        def check(plan: WorldPlan) -> Checked[WorldPlan]:
-            parts = frozenset(f"{one.table}.{column}" for one in plan.entities for column in one.columns)
-            same = same_as(parts, self._known)
-            if same:
-                return Checked(
-                    problems=[
-                        ("same world again", f"this is {same} again; plan a business that keeps other things")
-                    ]
-                )
-            tables = [one.table for one in plan.entities]
-            if len(set(tables)) < len(tables):
-                return Checked(problems=[("misfit", "two entities have the same table")])
-            return _hanging_together(plan)
-
-        near = [one.line() for one in nearest(f"{place.path} {place.description}", self._known)]
-        plan, step = await self.stage(
-            "world", WorldPlan, check, made.steps, place.path,
-            domain=place.path, description=place.description, near=lines(near), rules=4,
-        )  # fmt: skip
-        if plan is None:
-            raise _Rejected(step.kind, f"entities and rules: {step.message}")
-        return plan  # type: ignore[no-any-return]
-
-    async def _schema(self, base: dict[str, Any], plan: WorldPlan, made: Made) -> str:
-        planned = [one.table for one in plan.entities]
-
-        def check(answer: Schema) -> Checked[str]:
-            if why := other_dialect(answer.sql):
-                return Checked(problems=[("dialect", why)])
-            try:
-                world = parse_world({**base, "schema": answer.sql, "tools": []}, where=base["name"])
-                found = schema_problems(world, planned)
-            except WorldError as error:
-                return Checked(problems=[("broken DDL", error.what)])
-            return Checked(answer.sql if not found else None, [("broken DDL", text) for text in found])
-
-        schema = schema_of(Schema)
-        statements = {**schema["properties"]["statements"], "minItems": len(planned)}
-        sql, step = await self.stage(
-            "schema", Schema, check, made.steps, base["name"], prose=False, world=_told(base, plan),
-            schema={**schema, "properties": {"statements": statements}},
-        )  # fmt: skip
-        if sql is None:
-            raise _Rejected(step.kind, f"tables: {step.message}")
-        return str(sql)
-
-    async def _seed(
-        self, base: dict[str, Any], tables: Tables, made: Made
-    ) -> dict[str, list[dict[str, Json]]]:
-        seed: dict[str, list[dict[str, Json]]] = {}
-        for table, columns in tables.columns.items():
-            parents = {
-                f"{name}.{tables.keys[name]}": [row[tables.keys[name]] for row in rows]
-                for name, rows in seed.items()
-                if name in tables.keys
-            }
-
-            def check(answer: Rows, table: str = table) -> Checked[list[dict[str, Json]]]:
-                return _sound_rows({**base, "seed": dict(seed)}, table, answer.rows)
-
-            rows, step = await self.stage(
-                "rows", Rows, check, made.steps, f"{base['name']}: {table}", prose=False,
-                schema=rows_form(columns, parents, self._config.rows), world=_told({**base, "seed": seed}),
-                table=table, columns=[one.line() for one in columns], count=self._config.rows, now=base["clock"],
-            )  # fmt: skip
-            if not rows:
-                raise _Rejected(step.kind, f"rows of {table}: {step.message}")
-            seed[table] = rows
-        return seed
-
     # ---- tools ------------------------------------------------------------------------------------------
 
     async def _tools(self, base: dict[str, Any], tables: Tables, made: Made) -> list[Proven]:
@@ -205,12 +120,12 @@ class WorldMaker:
             made.steps,
             base["name"],
             schema=schema,
-            world=_told(base),
+            world=told(base),
             least=least,
             most=most,
         )
         if not ideas:
-            raise _Rejected(step.kind, f"list of tools: {step.message}")
+            raise Rejected(step.kind, f"list of tools: {step.message}")
         tools: list[Proven] = []
         for idea in sorted(ideas, key=lambda one: one.kind != "read"):
             await self._tool(base, tables, idea, tools, made)
@@ -232,7 +147,7 @@ class WorldMaker:
 
         proven, _ = await self.stage(
             "tool", ToolBody, check, made.steps, f"{base['name']}.{idea.name}",
-            world=_told(base), tool=idea.name, does=idea.does, kind=idea.kind,
+            world=told(base), tool=idea.name, does=idea.does, kind=idea.kind,
             others=[_signature(one.entry) for one in tools], now=base["clock"],
         )  # fmt: skip
         if proven is not None:
@@ -252,7 +167,7 @@ class WorldMaker:
             kept = [one for one in kept if one.name not in out]
         least = max(2, (self._config.tools[0] + 1) // 2)
         if len(kept) < least or not any(not one.reads for one in kept):
-            raise _Rejected(
+            raise Rejected(
                 "too few tools",
                 f"{len(kept)} tools hold and hang together, {least} are needed, one of them a writing one",
             )
@@ -265,16 +180,16 @@ class WorldMaker:
         targets = policy_targets(world)
         lines_, step = await self.stage(
             "policy", Policy, lambda answer: checked_policy(world, answer), made.steps, base["name"],
-            schema=_with_targets(targets), world=_told(base), tools=[_signature(one) for one in base["tools"]], targets=targets,
+            schema=_with_targets(targets), world=told(base), tools=[_signature(one) for one in base["tools"]], targets=targets,
         )  # fmt: skip
         if not lines_:
-            raise _Rejected(step.kind, f"policy: {step.message}")
+            raise Rejected(step.kind, f"policy: {step.message}")
         return list(lines_)
 
     async def _invariants(self, base: dict[str, Any], made: Made) -> list[dict[str, str]]:
         found, _ = await self.stage(
             "invariants", Invariants, lambda answer: checked_invariants(base, answer), made.steps, base["name"],
-            prose=False, world=_told(base), tools=[_signature(one) for one in base["tools"]],
+            prose=False, world=told(base), tools=[_signature(one) for one in base["tools"]],
         )  # fmt: skip
         return list(found or ())
 
@@ -283,57 +198,12 @@ class WorldMaker:
         for tool in tools:
             phrases, _ = await self.stage(
                 "words", Phrases, lambda answer, tool=tool: checked_phrases(tool, answer), made.steps,
-                f"{data['name']}.{tool.name}", world=_told(data), tool=_signature(tool.entry),
+                f"{data['name']}.{tool.name}", world=told(data), tool=_signature(tool.entry),
                 arguments=list(tool.entry["arguments"]), columns=list(tool.columns),
             )  # fmt: skip
             if phrases is not None:
                 data = with_phrases(data, tool, phrases)
         return data
-
-
-def _hanging_together(plan: WorldPlan) -> Checked[WorldPlan]:
-    """The plan when every column that looks like a key is one; else, at last, the plan without such columns."""
-    keys = {one.columns[0] for one in plan.entities}
-    lost = {
-        (one.table, column)
-        for one in plan.entities
-        for column in one.columns[1:]
-        if column.endswith("_id") and column not in keys
-    }
-    if not lost:
-        return Checked(plan)
-    problems = [
-        (
-            "dangling plan",
-            f"{table}.{column} points at no entity; name the entity with the key {column}, or leave it out",
-        )
-        for table, column in sorted(lost)
-    ]
-    left = [
-        one.replace(columns=[column for column in one.columns if (one.table, column) not in lost])
-        for one in plan.entities
-        if sum((one.table, column) not in lost for column in one.columns) >= 2
-    ]
-    rest = plan.replace(entities=left) if len(left) >= 2 else None
-    return Checked(rest, problems, whole=False)
-
-
-def _base(place: Domain, plan: WorldPlan) -> dict[str, Any]:
-    name = re.sub(r"[^a-z0-9]+", "-", plan.name.lower()).strip("-") or "world"
-    rng = random.Random(f"clock/{place.path}/{name}")
-    clock = f"2026-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}T{rng.randint(8, 16):02d}:{rng.choice(('00', '15', '30', '45'))}:00"
-    return {
-        "name": name[:60],
-        "domain": place.path,
-        "summary": plan.summary,
-        "archetype": "authored",
-        "clock": clock,
-        "schema": "",
-        "seed": {},
-        "tools": [],
-        "policy": [],
-        "invariants": [],
-    }
 
 
 def _unfit(value: Record, language: str) -> Iterable[Problem]:
@@ -369,22 +239,6 @@ def _sound_plan(plan: ToolPlan, least: int, most: int) -> Checked[list[ToolIdea]
     return Checked(ideas[:most] if len(ideas) >= 2 else None, problems)
 
 
-def _sound_rows(
-    base: dict[str, Any], table: str, rows: Sequence[dict[str, Json]]
-) -> Checked[list[dict[str, Json]]]:
-    """The rows that the table takes; at least two have to be among them."""
-    good: list[dict[str, Json]] = []
-    problems: list[Problem] = []
-    for number, row in enumerate(rows, 1):
-        seed = {**base["seed"], table: [*good, row]}
-        try:
-            tables_of(parse_world({**base, "seed": seed, "tools": []}, where=base["name"]))
-            good.append(row)
-        except WorldError as error:
-            problems.append(("broken seed", f"row {number}: {error.what.partition(': ')[2] or error.what}"))
-    return Checked(good if len(good) >= 2 else None, problems[:4])
-
-
 def _with_targets(targets: Sequence[str]) -> dict[str, Any]:
     """The form of a policy whose enforcement can only be one of those there are."""
     schema = schema_of(Policy)
@@ -394,20 +248,6 @@ def _with_targets(targets: Sequence[str]) -> dict[str, Any]:
         "properties": {**rules["items"]["properties"], "enforced_by": {"enum": list(targets)}},
     }
     return {**schema, "properties": {"rules": {**rules, "items": line}}}
-
-
-def _told(base: dict[str, Any], plan: WorldPlan | None = None) -> str:
-    """The world so far, as later stages are shown it. Its beginning stays the same from stage to stage."""
-    parts = [f"{base['name']} ({base['domain']}): {base['summary']}"]
-    if plan is not None:
-        parts += [f"- {one.table}({', '.join(one.columns)})" for one in plan.entities]
-        parts += [f"Rule: {rule}" for rule in plan.rules]
-    if base["schema"]:
-        parts.append(base["schema"].strip())
-    for table, rows in base["seed"].items():
-        parts.append(f"Rows of {table}:")
-        parts += lines(rows[:_SHOWN_ROWS])
-    return "\n".join(parts)
 
 
 def _signature(entry: dict[str, Any]) -> str:
@@ -426,8 +266,8 @@ def _finished(data: dict[str, Any], author: str) -> World:
     try:
         world = parse_world(data, where=data["name"], author=author)
     except WorldError as error:
-        raise _Rejected("not admitted", error.what) from error
+        raise Rejected("not admitted", error.what) from error
     report = admit(world, language=False)
     if not report.admitted:
-        raise _Rejected("not admitted", "; ".join(map(str, report.problems[:5])))
+        raise Rejected("not admitted", "; ".join(map(str, report.problems[:5])))
     return world
