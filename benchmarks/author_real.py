@@ -29,7 +29,7 @@ from pipeline.records import Domain, WorldError
 from pipeline.tools.evolve.authored import making
 from pipeline.tools.evolve.authored.bodies import Proven, form_problems, prove, written
 from pipeline.tools.evolve.authored.connected import lonely
-from pipeline.tools.evolve.authored.ground import base_of
+from pipeline.tools.evolve.authored.ground import Rejected, base_of
 from pipeline.tools.evolve.authored.tables import schema_problems, tables_of
 from pipeline.worlds.load import parse_world
 
@@ -43,7 +43,7 @@ PLACES = (
     ("travel/hostels/mountain hut", "Hikers reserve beds for a night and cancel them."),
     ("farming/shares/vegetable box", "Households order weekly boxes, pause and resume them."),
 )
-CONFIG = AuthorSection(tools=(4, 5), rows=4, repairs=2, words=False, max_tokens=900)
+CONFIG = AuthorSection(tools=(4, 5), rows=4, repairs=2, words=False, max_tokens=900, sketch=True)
 WHOLE_TOKENS = 3000
 
 
@@ -77,7 +77,8 @@ def counting(tools: list[Proven]) -> list[Proven]:
 
 
 async def staged(models: Models, place: Domain, sample: int, score: Score) -> None:
-    maker = _Counting(Asker(_seat(models, sample), temperature=0.4, max_tokens=CONFIG.max_tokens), CONFIG)
+    pen = Asker(_seat(models, sample), temperature=0.4, max_tokens=CONFIG.max_tokens, terse=True)
+    maker = _Counting(pen, CONFIG)
     made = await maker.make(place)
     for step in made.steps:
         if not step.kept:
@@ -87,13 +88,14 @@ async def staged(models: Models, place: Domain, sample: int, score: Score) -> No
 
 
 class _Counting(making.WorldMaker):
-    """Stages up to the tools; the tools that count are remembered, also where the world has too few for admission."""
+    """Stages up to the tools, as far as one answer goes; the tools that count are remembered, also where the world has too
+    few for admission."""
 
     held: tuple[Proven, ...] = ()
 
     def _connected(self, base: dict[str, Any], tools: list[Proven], made: making.Made) -> list[Proven]:
         self.held = tuple(counting(tools))
-        return super()._connected(base, tools, made)
+        raise Rejected("counted", "")
 
 
 async def whole(models: Models, place: Domain, sample: int, score: Score) -> None:

@@ -44,6 +44,9 @@ class AuthorSection(Section):
     """Seed rows asked for in each table."""
     repairs: int = Field(default=3, ge=0, le=10)
     """How often each stage is shown what went wrong with its answer when it was executed."""
+    sketch: bool = False
+    """For weak models: the author only sketches a world, and what follows from the sketch is derived: tables, keys,
+    the arguments of tools, their refusals for rows that are not there, and examples."""
     words: bool = True
     """Whether the model also writes how people talk about each tool; else plain wordings are made from its names."""
     languages: tuple[str, ...] = ("en",)

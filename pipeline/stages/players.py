@@ -51,8 +51,9 @@ class Players:
         """The pen of the model that plays the author, for one piece of work."""
         author = self.config.author
         return Asker(
-            self.seat("author", purpose), temperature=author.temperature, max_tokens=author.max_tokens
-        )
+            self.seat("author", purpose), temperature=author.temperature, max_tokens=author.max_tokens,
+            terse=author.sketch,
+        )  # fmt: skip
 
     def solver(self) -> Seat | None:
         """The model that plays the agent, for the probes of authored tasks; None when it is the teacher."""
@@ -77,11 +78,11 @@ class Players:
         flaw = plant(task, rng) if rng.random() < self.config.trajectories.flaw_rate else None
         return TeacherPolicy(task, needed_world(task, world, "policy"), trajectory, flaw)
 
-    def simulator(self, world: World) -> Simulator:
+    def simulator(self, world: World, sample: int = 0) -> Simulator:
         """Who answers the calls of played tools: a model, or the teacher's reading of what they do."""
         if self.plays("simulator") == TEACHER:
             return ProgramSimulator(world, TEACHER)
-        return ModelSimulator(self.seat("simulator", world.id))
+        return ModelSimulator(self.seat("simulator", world.id, sample))
 
     def judges(self) -> list[Judge]:
         """The model judges; none when the teacher judges, since it has only certain checks."""

@@ -46,9 +46,12 @@ class Asker:
         *,
         temperature: float | None = None,
         max_tokens: int | None = None,
+        terse: bool = False,
         prompts: Prompts | None = None,
     ) -> None:
+        """`terse`: a repair shows the problem alone and not the answer that had it, which weak models repeat."""
         self.seat = seat
+        self.terse = terse
         self._temperature = temperature
         self._max_tokens = max_tokens
         self.prompts = prompts or shipped()
@@ -97,11 +100,16 @@ class Talk:
     def object(self, said: Said[Any], problem: str) -> None:
         """Shows the model its answer and what is wrong with it. Only the latest answer stays: earlier ones cost
         tokens and repeat mistakes."""
-        file = self.pen.prompts.get("author/again")
-        told = file.render(problem=problem[:1500])
         kept = self.messages[: 2 if self.messages[0].role == "system" else 1]
-        answer = Message(role="assistant", content=said.raw[:6000] or "(no answer)")
-        self.messages = (*kept, answer, *told)
+        file = self.pen.prompts.get("author/anew" if self.pen.terse else "author/again")
+        shown = problem[: 500 if self.pen.terse else 1500]
+        told = file.render(problem=shown, fence=fence(shown))
+        if self.pen.terse:
+            request = kept[-1].replace(content=f"{kept[-1].content}\n\n{told[0].content}")
+            self.messages = (*kept[:-1], request)
+        else:
+            answer = Message(role="assistant", content=said.raw[:6000] or "(no answer)")
+            self.messages = (*kept, answer, *told)
         if file.version not in self.version:
             self.version = f"{self.version}+{file.version}"
 

@@ -70,6 +70,7 @@ async def settle(
     `check` executes an answer; `also` holds what must be true of every answer whatever it is about, and is asked first.
     """
     best: B | None = None
+    before = ""
     for attempt in range(repairs + 1):
         said = await talk.say(form, schema)
         step.count(said)
@@ -84,11 +85,13 @@ async def settle(
         if checked.result is not None and not problems:
             step.kept, step.partial = True, not checked.whole
             return checked.result
+        problems = problems or [("nothing", "there is nothing in it")]
         best = checked.result if checked.result is not None else best
         step.caught += list(dict.fromkeys(kind for kind, _ in problems))
         step.kind, step.message = problems[0]
-        if step.kind in _FINAL or attempt == repairs:
-            break
+        if step.kind in _FINAL or attempt == repairs or said.raw == before:
+            break  # who gives the same answer to an objection would give it once more
+        before = said.raw
         step.repairs += 1
         talk.object(said, "\n".join(dict.fromkeys(text for _, text in problems[:6])))
     if best is not None:

@@ -41,8 +41,8 @@ class Proven:
         return {name: about["from"] for name, about in self.entry["arguments"].items() if "from" in about}
 
 
-def written(name: str, kind: str, body: ToolBody, tables: Tables) -> dict[str, Any]:
-    """The entry of a world file for a filled-in form; its witnesses are the form's own examples."""
+def written(name: str, kind: str, body: ToolBody, tables: Tables, *, examples: bool = True) -> dict[str, Any]:
+    """The entry of a world file for a filled-in form; its witnesses are the form's own examples, or none."""
     arguments: dict[str, Any] = {}
     for one in body.arguments:
         about: dict[str, Any] = {"type": one.type, "description": one.description}
@@ -62,7 +62,7 @@ def written(name: str, kind: str, body: ToolBody, tables: Tables) -> dict[str, A
         {
             "require": _bare(rule.sql),
             "error": {"code": rule.code, "message": rule.message},
-            "try": [rule.example],
+            "try": [rule.example] if examples else [],
         }
         for rule in body.rules
     ]
@@ -75,7 +75,7 @@ def written(name: str, kind: str, body: ToolBody, tables: Tables) -> dict[str, A
         "destructive": any(sql.lstrip().lower().startswith("delete") for sql in body.changes),
         "arguments": arguments,
         "program": steps,
-        "try": [body.example],
+        "try": [body.example] if examples else [],
     }
 
 
@@ -129,7 +129,8 @@ def prove(
 
     `base` is the world file so far, whose other tools play no part. An example that names rows which do not exist is a
     slip, and others are searched for; one that names rows which do exist and still ends otherwise than its author says
-    contradicts the program, and is a problem.
+    contradicts the program, and is a problem. In an entry without examples a refusal that never comes is left out, and one
+    that always comes is a problem; the tool without it is returned beside that.
     """
     try:
         world = parse_world({**base, "tools": [entry]}, where=str(entry["name"]), author="model")
@@ -138,6 +139,15 @@ def prove(
         return None, [("broken SQL", _short(error.what))]
     try:
         found = search(live, world.tools[0], tables, str(base["name"]))
+        if not entry["try"]:
+            if not found.of():
+                blocked = _blocked(entry, found)
+                rest, _ = prove(base, _without(entry, blocked), tables) if blocked else (None, ())
+                return rest, [("witness", _never(entry, blocked, found))]
+            entry = _refusing(entry, found)
+            live.close()
+            world = parse_world({**base, "tools": [entry]}, where=str(entry["name"]), author="model")
+            live = SqlWorld(world)
         problems = _contradictions(live, world, found)
         if problems:
             return None, problems
@@ -162,6 +172,40 @@ def _admitted(base: Mapping[str, Any], entry: dict[str, Any]) -> tuple[Proven | 
     if left:
         return None, [("admission", f"[{one.check}] {one.message}") for one in left[:4]]
     return Proven(entry, tuple(output_columns(world.tools[0]))), []
+
+
+def _refusing(entry: dict[str, Any], found: Found) -> dict[str, Any]:
+    """The entry with those of its refusals that have been seen."""
+    steps = [step for step in entry["program"] if "error" not in step or found.of(step["error"]["code"])]
+    return {**entry, "program": steps}
+
+
+def _blocked(entry: dict[str, Any], found: Found) -> str:
+    """The code of the last refusal that a call came to, empty when it was none of the tool's own."""
+    codes = [step["error"]["code"] for step in entry["program"] if "error" in step]
+    return (
+        next((code for code in reversed(codes) if found.of(code)), "")
+        if set(found.ends) <= set(codes)
+        else ""
+    )
+
+
+def _without(entry: dict[str, Any], code: str) -> dict[str, Any]:
+    steps = [step for step in entry["program"] if step.get("error", {}).get("code") != code]
+    return {**entry, "program": steps}
+
+
+def _never(entry: dict[str, Any], blocked: str, found: Found) -> str:
+    """Why no call succeeded, in one sentence."""
+    if blocked:
+        sql = next(
+            step["require"] for step in entry["program"] if step.get("error", {}).get("code") == blocked
+        )
+        return f"it always refuses with {blocked}, since no row ever fits: {sql}"
+    code = next(
+        iter(set(found.ends) - {step["error"]["code"] for step in entry["program"] if "error" in step}), ""
+    )
+    return f"no call succeeds; it ends in {code}: {found.why.get(code, '')}"
 
 
 def _contradictions(live: SqlWorld, world: World, found: Found) -> list[Problem]:

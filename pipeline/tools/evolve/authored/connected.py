@@ -1,11 +1,27 @@
-"""Whether the tools of a world hang together: what one returns another takes."""
+"""The list of tools, and whether they hang together: what one returns another takes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pipeline.models.players.author import Checked, Problem
 from pipeline.models.players.author.answers import ToolIdea
 from pipeline.tools.evolve.authored.bodies import Proven
+
+
+def sound_ideas(listed: Sequence[ToolIdea], least: int, most: int) -> Checked[list[ToolIdea]]:
+    """The first of each name; too many or too few is a problem, and the first ones will do."""
+    ideas = list({one.name: one for one in listed}.values())
+    problems: list[Problem] = []
+    if len(ideas) > most:
+        problems.append(("too many", f"there are {len(ideas)} tools; list {least} to {most}"))
+    if len(ideas) < least:
+        problems.append(("too few", f"there are {len(ideas)} different tools; list {least} to {most}"))
+    kinds = {one.kind for one in ideas}
+    if kinds != {"read", "write"}:
+        problems.append(("misfit", "there must be tools of both kinds, read and write"))
+        return Checked(problems=problems)
+    return Checked(ideas[:most] if len(ideas) >= 2 else None, problems)
 
 
 def _keys(tool: Proven) -> list[set[str]]:

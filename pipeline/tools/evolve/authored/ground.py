@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from pipeline.config.author import AuthorSection
 from pipeline.models.players.author import Checked, Problem, Step, lines
-from pipeline.models.players.author.answers import Rows, Schema, WorldPlan
+from pipeline.models.players.author.answers import Rows, Schema, ToolIdea, WorldPlan
 from pipeline.models.players.schemas import schema_of
 from pipeline.records import Domain, Json, Record, WorldError
 from pipeline.tools.evolve.authored.novelty import Known, nearest, same_as
@@ -38,6 +38,9 @@ class Stage(Protocol):
 
 class Written:
     """The ground as the author writes all of it: plan, one statement for each table, rows table by table."""
+
+    ideas: Sequence[ToolIdea] = ()
+    """No tools are listed with it."""
 
     def __init__(self, stage: Stage, config: AuthorSection, known: Sequence[Known]) -> None:
         self._stage = stage
@@ -122,7 +125,7 @@ def neighbors(place: Domain, known: Sequence[Known]) -> list[str]:
 
 
 def plan_problems(
-    tables: Sequence[str], columns: dict[str, Sequence[str]], known: Sequence[Known]
+    tables: Sequence[str], columns: Mapping[str, Sequence[str]], known: Sequence[Known]
 ) -> list[Problem]:
     """A plan that is that of a world which exists, or names a table twice."""
     if same := same_as(frozenset(f"{table}.{one}" for table in columns for one in columns[table]), known):

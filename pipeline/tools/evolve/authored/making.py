@@ -21,13 +21,15 @@ from pipeline.models.players.author.answers import (
     ToolIdea,
     ToolPlan,
 )
+from pipeline.models.players.author.sketches import SketchedTool
 from pipeline.models.players.schemas import schema_of
 from pipeline.records import Domain, Record, World, WorldError
 from pipeline.tools.evolve.authored.bodies import Proven, form_problems, prove, written
-from pipeline.tools.evolve.authored.connected import lonely, unread
+from pipeline.tools.evolve.authored.connected import lonely, sound_ideas, unread
 from pipeline.tools.evolve.authored.ground import Rejected, Written, told
 from pipeline.tools.evolve.authored.novelty import Known
 from pipeline.tools.evolve.authored.rules import checked_invariants, checked_policy, policy_targets
+from pipeline.tools.evolve.authored.sketching import Sketched, filled_in, sketch, tool_form
 from pipeline.tools.evolve.authored.tables import Tables
 from pipeline.tools.evolve.authored.texts import as_texts, foreign, instructing, unsafe
 from pipeline.tools.evolve.authored.words import checked_phrases, with_phrases, with_words
@@ -75,8 +77,10 @@ class WorldMaker:
         return made
 
     async def _make(self, place: Domain, made: Made) -> World:
-        base, tables = await Written(self.stage, self._config, self._known).make(place, made.steps)
-        tools = await self._tools(base, tables, made)
+        ground = (Sketched if self._config.sketch else Written)(self.stage, self._config, self._known)
+        base, tables = await ground.make(place, made.steps)
+        ideas = ground.ideas or await self._ideas(base, made)
+        tools = await self._tools(base, tables, ideas, made)
         base["tools"] = [one.entry for one in tools]
         base["policy"] = await self._policy(base, made)
         base["invariants"] = await self._invariants(base, made)
@@ -105,27 +109,21 @@ class WorldMaker:
 
     # ---- tools ------------------------------------------------------------------------------------------
 
-    async def _tools(self, base: dict[str, Any], tables: Tables, made: Made) -> list[Proven]:
+    async def _ideas(self, base: dict[str, Any], made: Made) -> list[ToolIdea]:
         least, most = self._config.tools
-
-        def check(plan: ToolPlan) -> Checked[list[ToolIdea]]:
-            return _sound_plan(plan, least, most)
-
         schema = schema_of(ToolPlan)
         schema = {**schema, "properties": {"tools": {**schema["properties"]["tools"], "maxItems": most}}}
         ideas, step = await self.stage(
-            "tools",
-            ToolPlan,
-            check,
-            made.steps,
-            base["name"],
-            schema=schema,
-            world=told(base),
-            least=least,
-            most=most,
-        )
+            "tools", ToolPlan, lambda plan: sound_ideas(plan.tools, least, most), made.steps, base["name"],
+            schema=schema, world=told(base), least=least, most=most,
+        )  # fmt: skip
         if not ideas:
             raise Rejected(step.kind, f"list of tools: {step.message}")
+        return list(ideas)
+
+    async def _tools(
+        self, base: dict[str, Any], tables: Tables, ideas: Sequence[ToolIdea], made: Made
+    ) -> list[Proven]:
         tools: list[Proven] = []
         for idea in sorted(ideas, key=lambda one: one.kind != "read"):
             await self._tool(base, tables, idea, tools, made)
@@ -138,13 +136,22 @@ class WorldMaker:
     ) -> None:
         """One tool with its witness; a tool that never holds is left out."""
 
-        def check(body: ToolBody) -> Checked[Proven]:
+        def check(body: ToolBody, examples: bool = True) -> Checked[Proven]:
             problems: list[Problem] = form_problems(idea.kind, body)
             if problems:
                 return Checked(problems=problems)
-            proven, problems = prove(base, written(idea.name, idea.kind, body, tables), tables)
-            return Checked(proven, problems)
+            entry = written(idea.name, idea.kind, body, tables, examples=examples)
+            proven, problems = prove(base, entry, tables)
+            return Checked(proven, problems, whole=not problems)
 
+        if self._config.sketch:
+            proven, _ = await self.stage(
+                "sketch_tool", SketchedTool, lambda tool: check(filled_in(idea.kind, tool, tables), False),
+                made.steps, f"{base['name']}.{idea.name}", schema=tool_form(idea.kind), world=sketch(base),
+                tool=idea.name, does=idea.does, kind=idea.kind,
+            )  # fmt: skip
+            tools += [proven] if proven is not None else []
+            return
         proven, _ = await self.stage(
             "tool", ToolBody, check, made.steps, f"{base['name']}.{idea.name}",
             world=told(base), tool=idea.name, does=idea.does, kind=idea.kind,
@@ -222,21 +229,6 @@ def _unfit(value: Record, language: str) -> Iterable[Problem]:
         other = foreign(prose, language)
         if other:
             yield "another language", f"it is written in {other}; write it in {language}"
-
-
-def _sound_plan(plan: ToolPlan, least: int, most: int) -> Checked[list[ToolIdea]]:
-    """The first of each name; too many or too few is a problem, and the first ones will do."""
-    ideas = list({one.name: one for one in plan.tools}.values())
-    problems: list[Problem] = []
-    if len(ideas) > most:
-        problems.append(("too many", f"there are {len(ideas)} tools; list {least} to {most}"))
-    if len(ideas) < least:
-        problems.append(("too few", f"there are {len(ideas)} different tools; list {least} to {most}"))
-    kinds = {one.kind for one in ideas}
-    if kinds != {"read", "write"}:
-        problems.append(("misfit", "there must be tools of both kinds, read and write"))
-        return Checked(problems=problems)
-    return Checked(ideas[:most] if len(ideas) >= 2 else None, problems)
 
 
 def _with_targets(targets: Sequence[str]) -> dict[str, Any]:

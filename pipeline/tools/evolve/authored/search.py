@@ -27,6 +27,8 @@ class Found:
     """Arguments by how the call ended: `""` for success, else the error's code."""
 
     ends: dict[str, list[dict[str, Json]]] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
+    """The first message with each code."""
 
     def of(self, code: str = "") -> list[dict[str, Json]]:
         return self.ends.get(code, [])
@@ -43,7 +45,8 @@ def search(live: SqlWorld, tool: ToolSpec, tables: Tables, seed: str) -> Found:
         seen.add(key)
         live.reset()
         result = live.call(tool.name, arguments)
-        code = "" if result.ok else (result.error or ("?",))[0]
+        code, why = ("", "") if result.ok else (result.error or ("?", ""))
+        found.why.setdefault(code, why)
         kept = found.ends.setdefault(code, [])
         if len(kept) < (KEPT if not code else KEPT // 2):
             kept.append(arguments)
