@@ -14,6 +14,7 @@ from pipeline.stages.players import Players
 from pipeline.stages.task_making import Proposal, TaskMaker, Wanted
 from pipeline.stages.yields import yield_rows
 from pipeline.store import Row
+from pipeline.tasks.authored.wishes import Stage
 from pipeline.tasks.gate import Attempt
 from pipeline.tools.evolve.authored.texts import foreign
 
@@ -37,9 +38,12 @@ def wanted_tasks(config: Config, count: int, rng: random.Random) -> list[Wanted]
 
 
 async def authored_tasks(
-    context: Context, players: Players, world: World, count: int, attempt: Attempt, tally: Tally, add: Add
-) -> list[Row]:
-    """The tasks of one world, into `tally` and `add`; returns the account of it as rows of `measures`."""
+    context: Context, players: Players, world: World, count: int, attempt: Attempt, tally: Tally, add: Add,
+    host: Callable[[], Stage] | None = None,
+) -> list[Row]:  # fmt: skip
+    """The tasks of one world, into `tally` and `add`; returns the account of it as rows of `measures`.
+
+    `host` opens a fresh one for a task's calls, where the world is not one of SQL programs."""
     if not count:
         return []
     maker = TaskMaker(
@@ -49,6 +53,7 @@ async def authored_tasks(
         attempt,
         players.solver(),
         language_of(world, context.config),
+        host,
     )
     await propose_all(maker, context.config, world, count, tally, add)
     tally.tokens += sum(step.tokens for step in maker.steps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field, replace
+from typing import Literal
 
 from pipeline.config.trajectories import LimitsConfig
 from pipeline.judging.judge import judge
@@ -14,16 +15,16 @@ from pipeline.rollout.episode import Episode
 from pipeline.stages.authored_tasks import authored_tasks
 from pipeline.stages.authoring import authored
 from pipeline.stages.context import Context, Tally, call_rows
-from pipeline.stages.players import Players
+from pipeline.stages.players import TEACHER, Players
 from pipeline.stages.tasks import Rows
 from pipeline.store import Row, domain_row, failure_row, world_row
-from pipeline.tasks.gate import Attempt, Outcome, gate
+from pipeline.tasks.gate import SECOND, Attempt, Outcome, gate
 from pipeline.teacher.author import TeacherAuthor
 from pipeline.teacher.played import played_world
 from pipeline.teacher.policy import TeacherPolicy
-from pipeline.teacher.toolsets import Played, entities_of, toolsets
+from pipeline.teacher.toolsets import Played, entities_of, toolsets, unread
 from pipeline.teacher.user import TeacherUser
-from pipeline.worlds.simulated import Memory, SimulatedHost
+from pipeline.worlds.simulated import Memory, SimulatedHost, SliceLimits
 
 STAGE = "played"
 UNIT = 6
@@ -34,9 +35,10 @@ BATCHES = 3
 
 @dataclass(frozen=True)
 class Plan:
-    """The run's toolsets with the worlds behind them, in order, and why there is none behind the others."""
+    """The run's toolsets with the worlds behind them, in order, and why there is none behind the others. None: the
+    rules know of no world, but models may: one says what the server keeps, one plays it."""
 
-    played: tuple[tuple[Played, World], ...] = ()
+    played: tuple[tuple[Played, World | None], ...] = ()
     refused: tuple[tuple[str, str], ...] = ()
 
 
@@ -45,22 +47,30 @@ def plan(context: Context) -> Plan:
     settings = context.config.simulated
     if settings.tasks == 0:
         return Plan()
-    found: list[tuple[Played, World]] = []
+    found: list[tuple[Played, World | None]] = []
     refused: list[tuple[str, str]] = []
-    for toolset in _toolsets(context):
-        if len(found) == settings.toolsets:
-            break
+    tools = _mcp_tools(context)
+    for toolset in toolsets(tools, settings.tools):
         try:
             found.append((toolset, played_world(toolset, context.config.seed)))
         except WorldError as error:
-            refused.append((toolset.name, error.what))
-    return Plan(tuple(found), tuple(refused))
+            if by_models(context):
+                found.append((toolset, None))
+            else:
+                refused.append((toolset.name, error.what))
+    if by_models(context):
+        found += [(toolset, None) for toolset in unread(tools, settings.tools)]
+    return Plan(tuple(found[: settings.toolsets]), tuple(refused))
 
 
-def _toolsets(context: Context) -> list[Played]:
+def by_models(context: Context) -> bool:
+    """Whether models write the tasks and play the tools, so that no rule has to know what a tool does."""
+    return authored(context) and context.config.roles.get("simulator", TEACHER) != TEACHER
+
+
+def _mcp_tools(context: Context) -> list[ToolSpec]:
     rows = context.folder.rows("tools", columns=("source", "record"))
-    tools = (ToolSpec.model_validate_json(row["record"]) for row in rows if row["source"] == "mcp")
-    return toolsets(tools, context.config.simulated.tools)
+    return [ToolSpec.model_validate_json(row["record"]) for row in rows if row["source"] == "mcp"]
 
 
 def played_units(context: Context) -> int:
@@ -85,6 +95,8 @@ async def played_unit(context: Context, number: int) -> None:
                 toolset, world = planned.played[position]
                 if authored(context):
                     world = await refined(players, toolset, world, tally)
+                if world is None:
+                    continue
                 share = context.config.simulated.tasks // everywhere + (
                     position < context.config.simulated.tasks % everywhere
                 )
@@ -96,9 +108,9 @@ async def played_unit(context: Context, number: int) -> None:
     context.folder.write_shard(STAGE, number, {**rows.tables(), **more.tables(), **tally.tables()})
 
 
-async def refined(players: Players, toolset: Played, world: World, tally: Tally) -> World:
+async def refined(players: Players, toolset: Played, world: World | None, tally: Tally) -> World | None:
     """The world with the entities as the author sees them, each proposal built at once and sent back with what is
-    wrong; the world that the rules made where none of them will do, with the reason as a row."""
+    wrong; what the rules made (a world or none) where none of them will do, with the reason as a row."""
     asker = EntityAsker(players.seat("author", f"entities {toolset.name}"))
     proposed = [
         {"noun": one.noun, "columns": [asdict(column) for column in one.columns]} for one in toolset.entities
@@ -108,7 +120,8 @@ async def refined(players: Players, toolset: Played, world: World, tally: Tally)
         try:
             answer = await asker.ask(toolset.tools, proposed, problem)
             entities = entities_of([one.model_dump() for one in answer.entities], toolset)
-            better = played_world(replace(toolset, entities=entities), players.config.seed)
+            seen = replace(toolset, entities=entities)
+            better = played_world(seen, players.config.seed, bare=world is None)
         except Unreadable as error:
             kind, problem = "entities: unreadable", str(error)
             break  # whoever asks models has shown them the error already
@@ -122,12 +135,15 @@ async def refined(players: Players, toolset: Played, world: World, tally: Tally)
             "entities: tools lost",
             f"With these, nothing can be kept for {', '.join(sorted(lost))}.",
         )
-    tally.failures.append(failure_row(STAGE, kind, problem, subject=toolset.name, owner="tool"))
+    if world is None:
+        tally.reject("no world behind the tools", problem, subject=toolset.name)
+    else:
+        tally.failures.append(failure_row(STAGE, kind, problem, subject=toolset.name, owner="tool"))
     return world
 
 
-def _programs(world: World) -> set[str]:
-    return {tool.name for tool in world.tools if tool.program is not None}
+def _programs(world: World | None) -> set[str]:
+    return {tool.name for tool in world.tools if tool.program is not None} if world else set()
 
 
 @dataclass
@@ -173,6 +189,10 @@ class Proposals:
 
     def __post_init__(self) -> None:
         self.simulator = self.players.simulator(self.world)
+        self.proof: Literal["exact", "recorded"] = (
+            "exact" if self.players.plays("simulator") == TEACHER else "recorded"
+        )
+        """Programs compute their answers; what a model says is kept and said again."""
         self.memory = Memory()
         self.defects = 0
 
@@ -180,14 +200,25 @@ class Proposals:
         """Asks for tasks until `count` are admitted, in a few batches."""
         if authored(self.context):
             self.found.measures += await authored_tasks(
-                self.context, self.players, self.world, count, self._attempt(), self.tally, self._add
+                self.context,
+                self.players,
+                self.world,
+                count,
+                self._attempt(),
+                self.tally,
+                self._add,
+                self._host,
             )
         else:
             await self._taught(count)
         self.found.measure(self.world, self.simulator.name, self.memory, self.defects)
 
     def _add(self, task: Task, world: World, evidence: object) -> None:
-        self.rows.add(task.replace(host="simulated", proof="exact"), world, evidence)
+        self.rows.add(self._leveled(task), world, evidence)
+
+    def _leveled(self, task: Task) -> Task:
+        """The task with the level of its proof."""
+        return task.replace(host="simulated", proof=self.proof)
 
     async def _taught(self, count: int) -> None:
         kept, seen = 0, set[str]()
@@ -197,7 +228,7 @@ class Proposals:
                 break
             author = TeacherAuthor(config.tasks)
             for task in await author.tasks(self.world, count, config.seed + 1_000_003 * batch):
-                task = task.replace(host="simulated", proof="exact")
+                task = self._leveled(task)
                 if kept == count or task.id in seen:
                     continue
                 seen.add(task.id)
@@ -219,14 +250,21 @@ class Proposals:
     def _reference(self, task: Task, number: int) -> Policy:
         return TeacherPolicy(task, self.world, f"gate/{number}")
 
+    def _host(self, initial: tuple[str, ...] = (), *, anew: bool = False) -> SimulatedHost:
+        """A fresh host. `anew`: the simulator is asked once more what it has answered already, as another sample."""
+        settings = self.context.config.simulated
+        limits = SliceLimits(settings.rows, settings.characters)
+        simulator = self.players.simulator(self.world, 1) if anew else self.simulator
+        memory = Memory() if anew else self.memory
+        return SimulatedHost(
+            self.world, simulator, initial, repairs=settings.repairs, memory=memory, limits=limits
+        )
+
     def _attempt(self) -> Attempt:
         limits = LimitsConfig(turns=40, calls=60)
 
         async def attempt(task: Task, policy: Policy, number: int) -> Outcome:
-            settings = self.context.config.simulated
-            host = SimulatedHost(
-                self.world, self.simulator, task.initial, repairs=settings.repairs, memory=self.memory
-            )
+            host = self._host(task.initial, anew=number == SECOND and self.proof == "recorded")
             try:
                 user = TeacherUser(task, self.world, f"gate/{task.id}/{number}")
                 trajectory = await Episode(task, number, 0, policy, user, host, limits).run()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,7 +34,7 @@ from pipeline.tasks.authored.probes import (
     hides,
     unsupported,
 )
-from pipeline.tasks.authored.wishes import Planned, planned
+from pipeline.tasks.authored.wishes import Planned, Stage, planned
 from pipeline.tasks.gate import Attempt, gate
 from pipeline.tasks.lives import Lives
 from pipeline.tasks.rubric import build_rubric
@@ -42,7 +42,7 @@ from pipeline.teacher.axes import axes_of, difficulty
 from pipeline.teacher.policy import TeacherPolicy
 from pipeline.teacher.told import told_values
 from pipeline.tools.evolve.authored.texts import as_texts, foreign, instructing, unsafe
-from pipeline.worlds.sql import SqlWorld
+from pipeline.worlds.sql import SqlHost, SqlWorld
 
 _SHOWN_ROWS, _SHOWN_WISHES = 3, 6
 
@@ -89,13 +89,16 @@ class TaskMaker:
         attempt: Attempt,
         solver: Seat | None = None,
         language: str = "en",
+        host: Callable[[], Stage] | None = None,
     ) -> None:
+        """`attempt` plays the finished task; `host` opens a fresh one for its calls, that of a SQL world when not given."""
         self._pen = pen
         self._config = config
         self._world = world
         self._attempt = attempt
         self._solver = solver
         self._language = language
+        self.host: Callable[[], Stage] = host or (lambda: SqlHost(world))
         self._about = f"{world.name} ({world.domain.path}): {world.summary}"
         self._people: list[Persona] = []
         self._agents: tuple[str, ...] = ()
@@ -178,15 +181,15 @@ class TaskMaker:
         if facts is None:
             proposal.task, proposal.kind, proposal.message = None, step.kind, f"facts: {step.message}"
             return
-        before, after = SqlWorld(world), SqlWorld(world)
+        before, after = SqlWorld(world), self.host()
         try:
             for call in plan.calls:
-                after.call(call.tool, call.arguments)
-            checks = await self._assertions(plan, before, after, proposal)
-            proposal.task = self._assembled(plan, facts, checks, after, proposal, rng)
+                await after.call(call.tool, call.arguments)
+            checks = await self._assertions(plan, before, after.live, proposal)
+            proposal.task = self._assembled(plan, facts, checks, after.live, proposal, rng)
         finally:
             before.close()
-            after.close()
+            await after.close()
 
     async def _assertions(
         self, plan: Planned, before: SqlWorld, after: SqlWorld, proposal: Proposal
@@ -349,19 +352,18 @@ class _WishTalk:
         maker, world = self.maker, self.maker._world
         step = Step("wish", proposal.persona.name)
         proposal.steps.append(step)
-        live = SqlWorld(world)
         kept: list[Wish] = []
 
-        def check(wish: Wish) -> Checked[Planned]:
+        async def check(wish: Wish) -> Checked[Planned]:
             kept[:] = [wish]
-            return planned(world, live, wish, self.wanted.kind, set(maker.seen))
+            host = maker.host()
+            try:
+                return await planned(world, host, wish, self.wanted.kind, set(maker.seen))
+            finally:
+                await host.close()
 
-        try:
-            found = await settle(
-                self.talk, Wish, check, step, repairs=maker._config.author.repairs, also=maker.unfit
-            )
-        finally:
-            live.close()
+        repairs = maker._config.author.repairs
+        found = await settle(self.talk, Wish, check, step, repairs=repairs, also=maker.unfit)
         self.last = kept[0] if kept else None
         if found is None:
             proposal.task, proposal.kind, proposal.message = None, step.kind, f"wish: {step.message}"

@@ -12,6 +12,9 @@ from pipeline.records import Judgement, Policy, Task, Trajectory, Value
 from pipeline.tasks.mutations import mutations
 from pipeline.tasks.trivial import rightly_passes, trivial_agents
 
+SECOND = 1
+"""The number of the attempt in which the reference has to come to the same again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -78,14 +81,14 @@ async def gate(
         report.reason = f"the rubric is broken: {'; '.join(task.rubric.faults)}"
         return report
     first = await attempt(task, reference(task, 0), 0)
-    second = await attempt(task, reference(task, 1), 1)
+    second = await attempt(task, reference(task, SECOND), SECOND)
     report.reference = [first.judgement.value.value, second.judgement.value.value]
     if not (first.passed and second.passed):
         bad = second if first.passed else first
         report.reference_reason = bad.judgement.reason
         report.reason = f"the reference does not pass: {bad.judgement.reason}"
         return report
-    if task.proof == "exact" and first.state != second.state:
+    if task.proof != "none" and first.state != second.state:
         report.reason = "the reference leaves two different states"
         return report
     for name, agent in trivial_agents(task).items():

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.records import ArgumentWords, EntityWords, Question, ToolWords, Words
+from pipeline.records import ArgumentWords, EntityWords, Question, ToolSpec, ToolWords, Words
 from pipeline.teacher.crud import Reading, shown_columns
 from pipeline.teacher.seeds import played_words
 from pipeline.worlds.simulated.entities import Entity
-from pipeline.worlds.simulated.meaning import plural, properties, snake
+from pipeline.worlds.simulated.meaning import identifier, plural, properties, snake
 
 
-def words_for(readings: Sequence[Reading], entities: Mapping[str, Entity]) -> Words:
-    """The language of a played world."""
+def words_for(
+    tools: Sequence[ToolSpec], readings: Sequence[Reading], entities: Mapping[str, Entity]
+) -> Words:
+    """The language of a played world; tools that could not be read are talked about by their names."""
     lists = played_words()
     nouns = [_said(plural(entity.noun)) for entity in entities.values()]
     kept = ", ".join(nouns[:-1]) + (f" and {nouns[-1]}" if len(nouns) > 1 else nouns[-1])
     return Words(
-        tools={one.tool.name: _tool(one, entities) for one in readings},
+        tools={
+            **{tool.name: _unread(tool, entities) for tool in tools},
+            **{one.tool.name: _tool(one, entities) for one in readings},
+        },
         entities={entity.table: _entity(entity) for entity in entities.values()},
         agent=(f"an assistant for {kept}", f"the assistant who looks after {kept}"),
         asides=tuple(lists["asides"]),
@@ -43,6 +48,26 @@ def _entity(entity: Entity) -> EntityWords:
         plural=_said(plural(entity.noun)),
         describe=(f"the {noun} called {{{named}}}", f"the {noun} {{{named}}}"),
         vague=(f"one of the {_said(plural(entity.noun))}", f"a certain {noun}"),
+    )
+
+
+def _unread(tool: ToolSpec, entities: Mapping[str, Entity]) -> ToolWords:
+    """Words for a tool of which only name and arguments are known."""
+    said = _said(snake(tool.name))
+    found: dict[str, ArgumentWords] = {}
+    for name in properties(tool):
+        about = next((one for one in entities.values() if identifier(tool, one.noun) == name), None)
+        label = _said(snake(name))
+        found[name] = (
+            ArgumentWords(source=f"{about.table}.{about.key}", known=False)
+            if about is not None and snake(name) != "id"
+            else ArgumentWords(
+                called=f"the {label}", said=(f"the {label} is {{value}}", f"{label}: {{value}}")
+            )
+        )
+    first = next((one.named.name for one in entities.values() if one.named), "")
+    return ToolWords(
+        ask=(said,), confirm=(said,), each=f"{{{first}}}", none=("Nothing was found.",), arguments=found
     )
 
 

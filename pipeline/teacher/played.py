@@ -22,11 +22,12 @@ _POLICY = (
 )
 
 
-def played_world(toolset: Played, seed: int) -> World:
+def played_world(toolset: Played, seed: int, *, bare: bool = False) -> World:
     """A world for tools of one server, or of several that share their nouns.
 
-    Tools that the rules can read get a program, which is the teacher's reading of them; the others stay without.
-    Raises WorldError when nothing can be read, or nothing that is read works.
+    Tools that the rules can read get a program, which is the teacher's reading of them; the others stay without. In a
+    `bare` world all may: only a simulator that needs no programs can play it. Raises WorldError when there are no
+    entities, or when it is not bare and nothing can be read, or nothing that is read works.
     """
     name, tools, read_as, found = toolset.name, toolset.tools, toolset.meanings, list(toolset.entities)
     known = {entity.noun: entity for entity in found}
@@ -34,7 +35,7 @@ def played_world(toolset: Played, seed: int) -> World:
     readings = [
         one for tool in tools if tool.name in read_as if (one := read(tool, read_as[tool.name], known))
     ]
-    if not readings:
+    if not readings and not (bare and found):
         raise WorldError(
             f"The tools of {name} cannot be read by rules: none lists, gets, creates or changes rows."
         )
@@ -47,11 +48,14 @@ def played_world(toolset: Played, seed: int) -> World:
         schema_sql=schema_sql(found),
         seed=seeds.rows(),
         policy=_POLICY,
-        words=words_for(readings, known),
+        words=words_for(tools, readings, known),
     )
     programs = [with_program(one, known, seeds) for one in readings]
     typed = with_output_schemas(world.replace(tools=tuple(programs)), {})
     working = _working(typed)
+    if bare:
+        by_name = {tool.name: tool for tool in working}
+        return typed.replace(tools=tuple(by_name.get(tool.name, tool) for tool in tools))
     if not working:
         raise WorldError(f"No reading of a tool of {name} works.")
     by_name = {tool.name: tool for tool in working}

@@ -48,6 +48,24 @@ def toolsets(tools: Iterable[ToolSpec], most: int) -> list[Played]:
     return [one for one in found if len(one.entities)] + _pairs(cores, most)
 
 
+def unread(tools: Iterable[ToolSpec], most: int) -> list[Played]:
+    """One toolset for each server of which the rules know no entity; only a model may say what is behind it."""
+    servers: dict[str, list[ToolSpec]] = defaultdict(list)
+    for tool in tools:
+        if tool.provenance.source == "mcp":
+            servers[tool.provenance.server].append(tool)
+    return [
+        Played(
+            _slug(server),
+            tuple(mine[:most]),
+            {n: m for n, m in read.items() if n in {t.name for t in mine[:most]}},
+            (),
+        )
+        for server, mine in servers.items()
+        if not derive(mine, read := meanings(mine))
+    ]
+
+
 def entities_of(forms: Sequence[dict[str, Any]], toolset: Played) -> tuple[Entity, ...]:
     """Proposed entities as those of a toolset; whether their keys are whole numbers follows from its tools.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from pipeline.models.players.author import Checked, Problem
 from pipeline.models.players.author.answers import Wish
@@ -22,6 +23,7 @@ from pipeline.tasks.chains import ChainBuilder
 from pipeline.tasks.graph import id_columns, tool_graph
 from pipeline.tasks.values import mentions
 from pipeline.worlds.admission import fitted
+from pipeline.worlds.host import ToolHost
 from pipeline.worlds.sql import SqlWorld
 
 
@@ -50,13 +52,18 @@ class Planned:
         return list(dict.fromkeys(names))
 
 
-def planned(world: World, live: SqlWorld, wish: Wish, kind: str, seen: set[str]) -> Checked[Planned]:
-    """The calls, executed; `live` is left in the state after them. `seen`: signatures of wishes that exist.
+class Stage(ToolHost, Protocol):
+    """A host whose state can be looked at: where a proposed task is tried out."""
+
+    live: SqlWorld
+
+
+async def planned(world: World, host: Stage, wish: Wish, kind: str, seen: set[str]) -> Checked[Planned]:
+    """The calls, executed in a fresh host, which is left in the state after them. `seen`: signatures of wishes that exist.
 
     Every key was read before it is used; every other value is told, read, a default, or agreed to. No key, no name of
     a tool and no code stands in what the person says.
     """
-    live.reset()
     plan = Planned(wish, kind)
     for number, one in enumerate(wish.calls):
         tool = world.tool_by_name.get(one.tool)
@@ -66,7 +73,7 @@ def planned(world: World, live: SqlWorld, wish: Wish, kind: str, seen: set[str])
         sources, lost = _sources(world, plan, one.tool, arguments)
         if lost:
             return Checked(problems=[("source", f"call {number + 1}, {one.tool}: {why}") for why in lost])
-        result = live.call(one.tool, arguments)
+        result = await host.call(one.tool, arguments)
         last = number == len(wish.calls) - 1
         code = None if result.ok else (result.error or ("?", ""))[0]
         if code in set(Failure) or (code and not (last and kind == "refuse")):
@@ -79,7 +86,7 @@ def planned(world: World, live: SqlWorld, wish: Wish, kind: str, seen: set[str])
             ReferenceCall(goal=0, tool=one.tool, arguments=arguments, sources=sources, error=code)
         )
         plan.results.append(result.value)
-    problems = [*_of_kind(world, live, plan), *_said_too_much(world, plan)]
+    problems = [*_of_kind(world, host.live, plan), *_said_too_much(world, plan)]
     if plan.signature in seen:
         problems.append(("same wish again", "these calls fulfil a wish that exists; invent another one"))
     return Checked(None if problems else plan, problems)
