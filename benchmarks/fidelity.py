@@ -3,7 +3,8 @@
 Side by side: the held-out pairs of `data/fidelity_held_out` (written by hand before the present rules, scored and never
 read while tuning), the development pairs of `data/fidelity` (what the rules were tuned on), corruptions planted into the
 teacher's rewritings of the samples, and, where TRACEMILL_SHARED is set, its labelled pairs. Then chunking and checking
-speed on one core. With `--tuning` the held-out pairs stay closed.
+speed on one core. With `--tuning` the held-out pairs stay closed. `--independent` scores only the pairs of
+`data/fidelity_independent`, which whoever tunes never opens.
 """
 
 from __future__ import annotations
@@ -135,19 +136,27 @@ def speed() -> None:
             )
 
 
+def chosen() -> list[tuple[str, list[Pair]]]:
+    """The sets that the arguments ask for."""
+    independent = ("independent", list(written("fidelity_independent")))
+    if "--independent" in sys.argv:
+        return [independent]
+    tuned = [("development", list(written("fidelity"))), ("planted", list(planted()))]
+    if "--tuning" in sys.argv:
+        return tuned
+    return [("held-out", list(written("fidelity_held_out"))), independent, *tuned]
+
+
 def main() -> None:
-    sets: list[tuple[str, list[Pair]]] = [
-        ("development", list(written("fidelity"))),
-        ("planted", list(planted())),
-    ]
-    if "--tuning" not in sys.argv:
-        sets.insert(0, ("held-out", list(written("fidelity_held_out"))))
+    sets = chosen()
     for layer, layers in LAYERS.items():
         if layer != "rules" and not (embeddings.available() and parsing.available("en")):
             print(f"{layer}: not installed (pip install 'tracemill[rephrase]')")
             continue
         for name, pairs in sets:
             report(f"{name}, {layer}", pairs, layers)
+    if "--independent" in sys.argv:
+        return
     shared = os.environ.get("TRACEMILL_SHARED")
     if shared:
         result: dict[str, Any] = bench(Path(shared) / "data" / "fidelity_dev.jsonl.gz")
