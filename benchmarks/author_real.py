@@ -1,19 +1,23 @@
 """A small real model as author, in stages and in one answer, side by side: admitted tools per 1,000 tokens.
 
-    python -m benchmarks.author_real GGUF [SECONDS [FIRST_PLACE [THREADS]]]
+    python -m benchmarks.author_real GGUF [--places 0-5] [--ways staged,one-shot] [--threads N] [--into FILE]
+    python -m benchmarks.author_real --into FILE
 
-Both ways get the same places, the same number of repairs, the same proofs, and the same rule for when tools count: they
+Small models are slow: each place and way is a line of FILE as soon as it is done, so that pieces add up. Both ways get the same places, the same number of repairs, the same proofs, and the same rule for when tools count: they
 hold, hang together, and their world has at least one that reads and one that writes. Tokens are all that the endpoint
 counted, in and out.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import sys
+import json
+import random
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -49,22 +53,15 @@ WHOLE_TOKENS = 3000
 
 @dataclass
 class Score:
-    """What one way of authoring gave."""
+    """What one way of authoring gave in one place."""
 
-    worlds: int = 0
-    with_tools: int = 0
+    model: str
+    place: int
+    way: str
     tools: int = 0
     tokens: int = 0
     seconds: float = 0.0
-    lost: Counter[str] = field(default_factory=Counter)
-
-    def line(self, name: str) -> str:
-        rate = 1000 * self.tools / self.tokens if self.tokens else 0.0
-        reasons = ", ".join(f"{kind} {count}" for kind, count in self.lost.most_common(6))
-        return (
-            f"{name:<11}{self.worlds:>4} worlds asked, {self.with_tools} with tools, {self.tools} admitted tools, {self.tokens} tokens, "
-            f"{rate:.3f} tools per 1,000 tokens, {self.seconds:.0f} s; lost: {reasons or 'nothing'}"
-        )
+    lost: list[str] = field(default_factory=list)
 
 
 def counting(tools: list[Proven]) -> list[Proven]:
@@ -82,9 +79,8 @@ async def staged(models: Models, place: Domain, sample: int, score: Score) -> No
     made = await maker.make(place)
     for step in made.steps:
         if not step.kept:
-            score.lost[f"{step.stage}: {step.kind}"] += 1
-    score.tools += len(maker.held)
-    score.with_tools += bool(maker.held)
+            score.lost.append(f"{step.stage}: {step.kind}")
+    score.tools = len(maker.held)
 
 
 class _Counting(making.WorldMaker):
@@ -123,9 +119,8 @@ async def whole(models: Models, place: Domain, sample: int, score: Score) -> Non
 
     await settle(talk, WholeWorld, check, step, repairs=CONFIG.repairs)
     if not best:
-        score.lost[step.kind] += 1
-    score.tools += len(best)
-    score.with_tools += bool(best)
+        score.lost.append(step.kind)
+    score.tools = len(best)
 
 
 def _executed(place: Domain, answer: WholeWorld) -> tuple[list[Proven], list[Problem]]:
@@ -152,9 +147,9 @@ def _seat(models: Models, sample: int) -> Seat:
     return Seat(models, "m", "author", "evolve", "benchmark", sample, 7 + sample)
 
 
-async def compare(url: str, seconds: float, first: int) -> dict[str, Score]:
-    scores = {"staged": Score(), "one-shot": Score()}
-    ways = {"staged": staged, "one-shot": whole}
+async def measure(
+    url: str, model: str, places: Sequence[int], ways: Sequence[str], into: Path | None
+) -> list[Score]:
     config = ModelsConfig(
         endpoints={"default": EndpointConfig(base_url=url)},
         models={"m": Model(name="local", structured="json_schema", max_tokens=WHOLE_TOKENS)},
@@ -162,41 +157,82 @@ async def compare(url: str, seconds: float, first: int) -> dict[str, Score]:
         repairs=0,
         cache=CacheConfig(enabled=False),
     )
-    until = time.monotonic() + seconds
+    scores: list[Score] = []
     async with Models(config) as models:
-        for number in range(first, first + 1000):
+        for number in places:
             path, about = PLACES[number % len(PLACES)]
-            for name, way in ways.items():
-                score, before, started = scores[name], models.ledger.totals, time.monotonic()
+            for way in ways:
+                score, started = Score(model, number, way), time.monotonic()
+                before = models.ledger.totals
                 tokens = before.tokens_in + before.tokens_out
-                await way(models, Domain(path=path, description=about), number, score)
+                await WAYS[way](models, Domain(path=path, description=about), number, score)
                 now = models.ledger.totals
-                score.worlds += 1
-                score.tokens += now.tokens_in + now.tokens_out - tokens
-                score.seconds += time.monotonic() - started
-                print(f"  {number} {score.line(name)}", flush=True)
-            if time.monotonic() > until:
-                break
+                score.tokens = now.tokens_in + now.tokens_out - tokens
+                score.seconds = time.monotonic() - started
+                scores.append(score)
+                line = json.dumps(asdict(score))
+                print(line, flush=True)
+                if into is not None:
+                    with into.open("a", encoding="utf-8") as file:
+                        file.write(line + "\n")
     return scores
 
 
+def rate(scores: Iterable[Score]) -> float:
+    """Tools per 1,000 tokens."""
+    listed = list(scores)
+    return 1000 * sum(one.tools for one in listed) / max(1, sum(one.tokens for one in listed))
+
+
+def report(scores: Sequence[Score]) -> None:
+    """Each way of each model, with 95 % bootstrap intervals over places."""
+    for model in dict.fromkeys(one.model for one in scores):
+        rates: dict[str, list[float]] = {}
+        for way in WAYS:
+            mine = [one for one in scores if (one.model, one.way) == (model, way)]
+            if not mine:
+                continue
+            rng = random.Random(f"{model}/{way}")
+            drawn = sorted(rate(rng.choices(mine, k=len(mine))) for _ in range(DRAWS))
+            rates[way] = [rate(mine), drawn[DRAWS // 40], drawn[-DRAWS // 40]]
+            lost = Counter(kind for one in mine for kind in one.lost).most_common(5)
+            print(
+                f"{model} {way}: {len(mine)} places, {sum(one.tools for one in mine)} admitted tools (in {sum(one.tools > 0 for one in mine)} places),"
+                f" {sum(one.tokens for one in mine)} tokens, {rates[way][0]:.3f} [{rates[way][1]:.3f}, {rates[way][2]:.3f}] tools per 1,000 tokens;"
+                f" lost: {', '.join(f'{kind} {count}' for kind, count in lost) or 'nothing'}"
+            )
+        if set(rates) == set(WAYS):
+            left, right = rates["staged"][0], rates["one-shot"][0]
+            times = f"{left / right:.1f} times" if right else "more than any multiple of"
+            print(f"{model}: staged gives {times} the admitted tools per 1,000 tokens of one-shot (2 wanted)")
+
+
 def main() -> None:
-    if len(sys.argv) < 2:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("gguf", nargs="?", type=Path)
+    parser.add_argument("--places", default="0-1", help="first and last place, or one")
+    parser.add_argument("--ways", default=",".join(WAYS))
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--into", type=Path)
+    options = parser.parse_args()
+    if options.gguf is None and options.into is None:
         print("benchmarks.author_real: skipped; it wants the path of a GGUF model")
         return
-    gguf = Path(sys.argv[1])
-    seconds, first, threads = (
-        float(sys.argv[place]) if len(sys.argv) > place else usual
-        for place, usual in ((2, 200), (3, 0), (4, 1))
-    )
-    with running(gguf, port=0, context=6144, parallel=1, threads=int(threads)) as url:
-        scores = asyncio.run(compare(url, seconds, int(first)))
-    print(f"{gguf.stem}, {seconds:.0f} s:")
-    for name, score in scores.items():
-        print(score.line(name))
-    left, right = (1000 * scores[name].tools / max(1, scores[name].tokens) for name in ("staged", "one-shot"))
-    times = f"{left / right:.1f} times" if right else "more than any multiple of"
-    print(f"staged gives {times} the admitted tools per 1,000 tokens of one-shot (2 wanted)")
+    scores: list[Score] = []
+    if options.gguf is not None:
+        first, _, last = options.places.partition("-")
+        places = range(int(first), int(last or first) + 1)
+        with running(options.gguf, port=0, context=6144, parallel=1, threads=options.threads) as url:
+            scores = asyncio.run(
+                measure(url, options.gguf.stem, places, options.ways.split(","), options.into)
+            )
+    if options.into is not None and options.into.exists():
+        scores = [Score(**json.loads(line)) for line in options.into.read_text(encoding="utf-8").splitlines()]
+    report(scores)
+
+
+WAYS = {"staged": staged, "one-shot": whole}
+DRAWS = 2_000
 
 
 if __name__ == "__main__":

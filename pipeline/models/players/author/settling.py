@@ -89,8 +89,9 @@ async def settle(
         best = checked.result if checked.result is not None else best
         step.caught += list(dict.fromkeys(kind for kind, _ in problems))
         step.kind, step.message = problems[0]
-        if step.kind in _FINAL or attempt == repairs or said.raw == before:
-            break  # who gives the same answer to an objection would give it once more
+        mended = best is not None and attempt > 0
+        if step.kind in _FINAL or attempt == repairs or mended or said.raw == before:
+            break  # a part that will do is mended once; who repeats an answer would repeat it again
         before = said.raw
         step.repairs += 1
         talk.object(said, "\n".join(dict.fromkeys(text for _, text in problems[:6])))

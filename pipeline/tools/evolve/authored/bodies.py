@@ -129,8 +129,7 @@ def prove(
 
     `base` is the world file so far, whose other tools play no part. An example that names rows which do not exist is a
     slip, and others are searched for; one that names rows which do exist and still ends otherwise than its author says
-    contradicts the program, and is a problem. In an entry without examples a refusal that never comes is left out, and one
-    that always comes is a problem; the tool without it is returned beside that.
+    contradicts the program, and is a problem. In an entry without examples a refusal that never comes is left out.
     """
     try:
         world = parse_world({**base, "tools": [entry]}, where=str(entry["name"]), author="model")
@@ -141,9 +140,7 @@ def prove(
         found = search(live, world.tools[0], tables, str(base["name"]))
         if not entry["try"]:
             if not found.of():
-                blocked = _blocked(entry, found)
-                rest, _ = prove(base, _without(entry, blocked), tables) if blocked else (None, ())
-                return rest, [("witness", _never(entry, blocked, found))]
+                return None, [("witness", _never(entry, found))]
             entry = _refusing(entry, found)
             live.close()
             world = parse_world({**base, "tools": [entry]}, where=str(entry["name"]), author="model")
@@ -180,32 +177,14 @@ def _refusing(entry: dict[str, Any], found: Found) -> dict[str, Any]:
     return {**entry, "program": steps}
 
 
-def _blocked(entry: dict[str, Any], found: Found) -> str:
-    """The code of the last refusal that a call came to, empty when it was none of the tool's own."""
-    codes = [step["error"]["code"] for step in entry["program"] if "error" in step]
-    return (
-        next((code for code in reversed(codes) if found.of(code)), "")
-        if set(found.ends) <= set(codes)
-        else ""
-    )
-
-
-def _without(entry: dict[str, Any], code: str) -> dict[str, Any]:
-    steps = [step for step in entry["program"] if step.get("error", {}).get("code") != code]
-    return {**entry, "program": steps}
-
-
-def _never(entry: dict[str, Any], blocked: str, found: Found) -> str:
-    """Why no call succeeded, in one sentence."""
-    if blocked:
-        sql = next(
-            step["require"] for step in entry["program"] if step.get("error", {}).get("code") == blocked
-        )
-        return f"it always refuses with {blocked}, since no row ever fits: {sql}"
-    code = next(
-        iter(set(found.ends) - {step["error"]["code"] for step in entry["program"] if "error" in step}), ""
-    )
-    return f"no call succeeds; it ends in {code}: {found.why.get(code, '')}"
+def _never(entry: dict[str, Any], found: Found) -> str:
+    """Why no call succeeded, in one sentence: the refusal that no call got past, or how those ended that did."""
+    rules = {step["error"]["code"]: step["require"] for step in entry["program"] if "error" in step}
+    further = [code for code in found.ends if code not in rules]
+    if not further:
+        code = next((one for one in reversed(rules) if found.of(one)), "")
+        return f"it always refuses with {code}, since no row ever fits: {rules.get(code, '')}"
+    return f"no call succeeds; it ends in {further[0]}: {found.why.get(further[0], '')}"
 
 
 def _contradictions(live: SqlWorld, world: World, found: Found) -> list[Problem]:

@@ -141,22 +141,28 @@ class WorldMaker:
             if problems:
                 return Checked(problems=problems)
             entry = written(idea.name, idea.kind, body, tables, examples=examples)
-            proven, problems = prove(base, entry, tables)
-            return Checked(proven, problems, whole=not problems)
+            return Checked(*prove(base, entry, tables))
 
+        def check_sketch(tool: SketchedTool) -> Checked[Proven]:
+            """Where its rules do not hold, the tool will do without them when it cannot be mended."""
+            found = check(filled_in(idea.kind, tool, tables), examples=False)
+            if found.result is None and tool.rules:
+                bare = check(filled_in(idea.kind, tool.replace(rules=[]), tables), examples=False)
+                return Checked(bare.result, found.problems, whole=False)
+            return found
+
+        asked: dict[str, Any] = {"tool": idea.name, "does": idea.does, "kind": idea.kind}
+        subject = f"{base['name']}.{idea.name}"
         if self._config.sketch:
             proven, _ = await self.stage(
-                "sketch_tool", SketchedTool, lambda tool: check(filled_in(idea.kind, tool, tables), False),
-                made.steps, f"{base['name']}.{idea.name}", schema=tool_form(idea.kind), world=sketch(base),
-                tool=idea.name, does=idea.does, kind=idea.kind,
+                "sketch_tool", SketchedTool, check_sketch, made.steps, subject, schema=tool_form(idea.kind),
+                world=sketch(base), **asked,
             )  # fmt: skip
-            tools += [proven] if proven is not None else []
-            return
-        proven, _ = await self.stage(
-            "tool", ToolBody, check, made.steps, f"{base['name']}.{idea.name}",
-            world=told(base), tool=idea.name, does=idea.does, kind=idea.kind,
-            others=[_signature(one.entry) for one in tools], now=base["clock"],
-        )  # fmt: skip
+        else:
+            proven, _ = await self.stage(
+                "tool", ToolBody, check, made.steps, subject, world=told(base), **asked,
+                others=[_signature(one.entry) for one in tools], now=base["clock"],
+            )  # fmt: skip
         if proven is not None:
             tools.append(proven)
 

@@ -57,6 +57,8 @@ class _Column:
             return f"{self.name} text not null check({self.name} in ({listed}))"
         if self.kind == "real":
             return f"{self.name} real not null check({self.name} >= 0)"
+        if self.kind in ("date", "moment"):
+            return f"{self.name} text"  # what has not come yet has no day
         return f"{self.name} {'integer' if self.kind == 'integer' else 'text'} not null"
 
     @property
