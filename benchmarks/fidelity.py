@@ -77,23 +77,27 @@ def planted() -> Iterator[Pair]:
 
 
 def report(name: str, pairs: list[Pair], layers: tuple[str, ...]) -> None:
-    """Prints false alarms by group and recall by kind."""
+    """Prints false alarms by group and by kind of finding, and recall by kind."""
     alarms: Counter[str] = Counter()
+    causes: Counter[str] = Counter()
     clean: Counter[str] = Counter()
     found: Counter[str] = Counter()
     bad: Counter[str] = Counter()
     for group, kind, source, text in pairs:
-        failed = check(source, text, layers=layers).verdict != "faithful"
+        checked = check(source, text, layers=layers)
+        failed = checked.verdict != "faithful"
         if kind:
             bad[kind] += 1
             found[kind] += failed
         else:
             clean[group] += 1
             alarms[group] += failed
+            causes.update({finding.kind for finding in checked.findings if finding.severity == "fail"})
     hits, whole = sum(alarms.values()), sum(clean.values())
     low, high = wilson(hits, whole)
     print(f"{name}: false alarms {hits}/{whole} = {hits / whole:.1%} (95 % {low:.1%} … {high:.1%})")
     print("  " + ", ".join(f"{group} {alarms[group]}/{clean[group]}" for group in sorted(clean)))
+    print("  caused by " + ", ".join(f"{kind} {count}" for kind, count in causes.most_common()))
     hits, whole = sum(found.values()), sum(bad.values())
     print(f"  recall {hits}/{whole} = {hits / whole:.1%}")
     print("  " + ", ".join(f"{kind} {found[kind]}/{bad[kind]}" for kind in sorted(bad)))
