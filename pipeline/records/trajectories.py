@@ -21,6 +21,8 @@ class EndReason(StrEnum):
     TIME_LIMIT = "time_limit"
     AGENT_EMPTY = "agent_empty"
     AGENT_LOOP = "agent_loop"
+    AGENT_STALLED = "agent_stalled"
+    """The user agreed to a change, and the agent has talked ever since instead of making it."""
     AGENT_FORGED = "agent_forged"
     """The agent wrote a user's message or a tool's result itself."""
     USER_FAULT = "user_fault"
@@ -43,6 +45,7 @@ _OWNERS = {
     EndReason.TIME_LIMIT: Owner.INFRA,
     EndReason.AGENT_EMPTY: Owner.AGENT,
     EndReason.AGENT_LOOP: Owner.AGENT,
+    EndReason.AGENT_STALLED: Owner.AGENT,
     EndReason.AGENT_FORGED: Owner.AGENT,
     EndReason.USER_FAULT: Owner.USER,
     EndReason.MODEL_ERROR: Owner.INFRA,

@@ -137,7 +137,7 @@ class Episode:
             return
         move = self._machine.move(last.content if last.role == "assistant" else None)
         if move is None:
-            self._stop(EndReason.USER_DONE)
+            self._stop(EndReason.AGENT_STALLED if self._machine.stalled else EndReason.USER_DONE)
             return
         words = await self._words(move)
         if words is None:

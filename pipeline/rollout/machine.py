@@ -29,6 +29,8 @@ _REFUSAL = re.compile(
 )
 _NUDGES = 2
 """How often the user insists before giving a goal up."""
+_WAITS = 6
+"""How often the user speaks while something agreed to is neither done nor tried, before the engine ends it."""
 
 
 @dataclass
@@ -46,10 +48,13 @@ class UserMachine:
         self.task = task
         self.ledger = Ledger()
         self.over = False
+        self.stalled = False
+        """It is over because the agent never made a call that the user agreed to."""
         self._rng = rng
         self._goal = -1
         self._turn = 0
         self._nudges = 0
+        self._waits = 0
         self._confirmed = False
         self._closing = rng.random() < 0.6
         self._acted = False
@@ -101,6 +106,10 @@ class UserMachine:
         if self._turn > self.task.persona.patience and not self.write_pending:
             self.over = True
             return self._make("give_up")
+        self._waits += self.write_pending
+        if self._waits > _WAITS:
+            self.over = self.stalled = True
+            return None
         return self._answer(folded(agent_text))
 
     def _answer(self, text: str) -> UserMove | None:
@@ -138,7 +147,7 @@ class UserMachine:
         return fact.disclosure == "changed" and fact.name not in self.ledger.told
 
     def _insist(self) -> UserMove | None:
-        """Asks again, a bounded number of times; as long as something agreed is pending, until the engine ends it."""
+        """Asks again, a bounded number of times: once something is agreed to, `_WAITS`."""
         self._nudges += 1
         if self._nudges > _NUDGES and not self.write_pending:
             return self._next_goal()
@@ -191,7 +200,8 @@ class UserMachine:
 
     def _raise_goal(self, act: UserAct) -> UserMove:
         self._goal += 1
-        self._nudges, self._confirmed, self._acted, self._tried = 0, False, False, False
+        self._nudges, self._waits = 0, 0
+        self._confirmed = self._acted = self._tried = False
         facts = [f for f in self._goal_facts() if f.disclosure == "open" and f.name not in self.ledger.told]
         said_wrong = [
             f

@@ -89,6 +89,19 @@ def test_it_never_ends_while_a_confirmed_write_is_pending() -> None:
     assert machine.over
 
 
+def test_an_agent_that_never_does_what_was_agreed_is_left_in_the_end() -> None:
+    machine = _machine(PHONE)
+    _move(machine, None)
+    _say(machine, "my number is 070 555 1007")
+    assert _move(machine, "Shall I go ahead?").act == "confirm"
+    acts = []
+    while move := machine.move("All done, everything is taken care of."):
+        acts.append(move.act)
+    assert acts == ["nudge"] * 6
+    assert machine.over
+    assert machine.stalled
+
+
 def test_the_next_wish_comes_after_the_first_is_done() -> None:
     machine = _machine(PHONE, goals=2)
     _move(machine, None)
