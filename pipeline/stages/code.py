@@ -155,7 +155,7 @@ class CodeAttempts(Attempts):
         return Cast(
             host=await ContainerHost.open(self._pool, code),
             policy=policy,
-            user=CodeUser(code, name),
+            user=CodeUser(code),
             versions=self.versions(task),
         )
 

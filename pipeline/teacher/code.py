@@ -46,11 +46,14 @@ RECOVERY_RATE = 0.45
 
 
 class CodeUser:
-    """The person who asked. The request is said word for word: every detail of it is tested."""
+    """The person who asked. The request is said word for word: every detail of it is tested.
 
-    def __init__(self, task: CodeTask, seed: str) -> None:
+    All attempts at a task are asked in the same words, so that two of them make a preference pair.
+    """
+
+    def __init__(self, task: CodeTask) -> None:
         self.task = task
-        self._lead = speech("code").say("lead", random.Random(f"user/{seed}"))
+        self._lead = speech("code").say("lead", random.Random(f"user/{task.id}"))
 
     async def speak(self, move: UserMove, messages: Sequence[Message]) -> UserWords:
         if move.act in ("open", "next"):

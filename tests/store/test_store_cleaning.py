@@ -72,6 +72,21 @@ def test_foreign_contacts_go(text: str, kind: str) -> None:
     assert counts == {kind: 1}
 
 
+def test_json_text_is_searched_as_it_reads_and_stays_json() -> None:
+    key, mail = SECRETS[min(SECRETS)], "eva@private-mail.se"
+    written = {"code": f'import x\n@property\n{key}\n"{mail}" \\d', mail: [1.50, None, "\n+44 20 7946 0958"]}
+    clean, counts = _scrubbed(json.dumps(written))
+    text = json.loads(clean)["code"]
+    assert text.startswith("import x\n@property\n[")
+    assert text.endswith('"[e-mail address removed]" \\d')
+    assert json.loads(clean)["[e-mail address removed]"] == [1.5, None, "\n[phone number removed]"]
+    assert counts["e-mail address"] == 2
+    assert counts["phone number"] == 1
+    harmless = '{"a":"postgres://x\\n@decorated","b":1.50}'
+    assert _scrubbed(harmless) == (harmless, Counter())
+    assert contacts(json.dumps([f"first\n{mail}"])) == {mail}
+
+
 @pytest.mark.parametrize(
     "text",
     [

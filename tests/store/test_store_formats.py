@@ -160,11 +160,16 @@ def test_selection_and_pairs_of_the_run_decide(tmp_path: Path) -> None:
         0,
         {
             "selections": [{"trajectory": ids[0][0], "kept": False, "rule": "shortest", "reason": "longer"}],
-            "pairs": [{"task": tasks[0].id, "chosen": ids[0][1], "rejected": ids[0][0], "reason": "shorter"}],
+            "pairs": [
+                {"task": tasks[0].id, "chosen": ids[0][1], "rejected": other, "reason": "shorter"}
+                for other in (ids[0][0], ids[1][1])
+            ],
         },
     )
     report = export([run], "chat", tmp_path / "chat", settings=HELD)
     assert report.dropped["left out by the selection: longer"] == 1
     export([run], "preference", tmp_path / "pairs", settings=HELD)
-    (row,) = [row for rows in rows_of(tmp_path / "pairs").values() for row in rows]
-    assert (row["id"], row["rejected_id"], row["reason"]) == (ids[0][1], ids[0][0], "shorter")
+    rows = [row for rows in rows_of(tmp_path / "pairs").values() for row in rows]
+    assert {(row["id"], row["rejected_id"], row["reason"]) for row in rows} == {
+        (ids[0][1], other, "shorter") for other in (ids[0][0], ids[1][1])
+    }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.store.folder import RunFolder
@@ -13,6 +14,7 @@ from pipeline.store.shards import read_rows
 Unit = tuple[int, str, int]
 """Index of the run, stage, number."""
 
+_OTHER = re.compile(r"traj_\w+")
 _COLUMNS = ("id", "task", "world", "world_id", "attempt", "passed", "owner", "reward", "calls", "toolset")
 
 
@@ -30,6 +32,8 @@ class Candidate:
     calls: int
     attempt: int
     dropped: str = ""
+    """Why it is not taken, a short fixed phrase; `detail` is the particular."""
+    detail: str = ""
     partner: str = ""
     """Preference: the rejected attempt."""
     reason: str = ""
@@ -57,7 +61,9 @@ def attempts(runs: Sequence[RunFolder]) -> list[Candidate]:
                 if row["id"] in seen:
                     found[-1].dropped = "the same attempt is in another run"
                 elif row["id"] in left_out:
-                    found[-1].dropped = f"left out by the selection: {left_out[row['id']]}"
+                    why = left_out[row["id"]]
+                    found[-1].detail = why
+                    found[-1].dropped = "left out by the selection: " + _OTHER.sub("another attempt", why)
                 seen.add(row["id"])
     return found
 
@@ -108,8 +114,9 @@ def only_passed(candidates: Sequence[Candidate]) -> None:
             candidate.dropped = "not scored" if candidate.passed is None else "did not pass"
 
 
-def pair_up(candidates: Sequence[Candidate], runs: Sequence[RunFolder]) -> None:
-    """Gives each chosen attempt its rejected partner, and drops the others.
+def pair_up(candidates: list[Candidate], runs: Sequence[RunFolder]) -> None:
+    """Gives each chosen attempt its rejected partner, and drops the others; one that was chosen several times is there
+    as often.
 
     Pairs of the table `pairs` where a run has them; else per task the best attempt that passed (reward, then fewest
     calls) against the first that failed by the agent's own fault.
@@ -119,8 +126,12 @@ def pair_up(candidates: Sequence[Candidate], runs: Sequence[RunFolder]) -> None:
     if stated:
         for row in stated:
             chosen = by_id.get(row["chosen"])
-            if chosen and row["rejected"] in by_id and not chosen.partner:  # those that share most come first
-                chosen.partner, chosen.reason = row["rejected"], row["reason"] or ""
+            if not chosen or row["rejected"] not in by_id:
+                continue
+            if chosen.partner:
+                chosen = replace(chosen)
+                candidates.append(chosen)
+            chosen.partner, chosen.reason = row["rejected"], row["reason"] or ""
     else:
         by_task: dict[str, list[Candidate]] = defaultdict(list)
         for candidate in candidates:

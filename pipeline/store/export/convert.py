@@ -85,7 +85,8 @@ def convert(plan: Plan, job: Job) -> Converted:
                 decision(plan, candidate.id, split=candidate.split, reason=unfit.reason, detail=unfit.detail)
             )
             continue
-        rows[candidate.split].append((order_key(plan.seed, candidate.id), candidate.id, digest, row))
+        order = order_key(plan.seed, f"{candidate.id}{candidate.partner}")
+        rows[candidate.split].append((order, candidate.id, digest, row))
     for split, found in rows.items():
         done.tables[split] = _table(plan.format, found)
         done.digests[split] = [(name, digest) for _, name, digest, _ in found]

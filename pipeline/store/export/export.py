@@ -163,7 +163,9 @@ def _write(
         for split, count in sorted(expected.items(), key=lambda item: _SPLITS.index(item[0]))
     }
     decisions = [
-        decision(plan, one.id, split=one.split, reason=one.dropped) for one in candidates if one.dropped
+        decision(plan, one.id, split=one.split, reason=one.dropped, detail=one.detail)
+        for one in candidates
+        if one.dropped
     ]
     scrubbed: Counter[str] = Counter()
     seen: set[bytes] = set()

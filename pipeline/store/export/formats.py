@@ -124,7 +124,7 @@ def preference_row(chosen: Conversation, rejected: Conversation, reason: str) ->
         common += 1
     rest = chosen.turns[common:], rejected.turns[common:]
     if not all(rest) or any(turns[0].role != "assistant" for turns in rest):
-        raise Unfit("the two attempts do not part at a turn of the agent")
+        raise Unfit("the two attempts do not part at a turn of the agent", rejected.id)
     if not any(turn.weight for turn in rest[0]):
         raise Unfit("no turn to learn from")
     return {

@@ -2,11 +2,13 @@
 
 Keys and tokens are found by the detectors of `detect-secrets`, phone numbers are judged by `phonenumbers`. A world is
 full of e-mail addresses and phone numbers that its author made up; those that its own tools or its task brought in
-are no one's and stay, and so do the ranges that are reserved for examples.
+are no one's and stay, and so do the ranges that are reserved for examples. Arguments and results are JSON text: they
+are searched as their strings read, since an escape is no part of what follows it, and stay JSON.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -31,6 +33,8 @@ _FURTHER = {
 _SUSPECT = re.compile(r"[A-Za-z0-9_/+=.-]{16,}|-----BEGIN [\s\S]*|://[^/\s]+@")
 _BEFORE, _AFTER = 80, 8
 """Detectors are slow on long texts, so they see the surroundings of suspects only: what is long and has a digit."""
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+"""A string of JSON text."""
 _EMAIL = re.compile(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b")
 _RESERVED_MAIL = re.compile(
     r"@(?:[a-z0-9-]+\.)*(?:example\.(?:com|org|net|edu)|[a-z0-9-]+\.(?:example|test|invalid|localhost))$",
@@ -54,7 +58,26 @@ def _detectors() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 def contacts(text: str) -> set[str]:
     """E-mail addresses and phone numbers in a text, in the form in which they are compared."""
-    return {_normal(each) for each in (*_EMAIL.findall(text), *_phones(text))}
+    read = _as_read(text)
+    return {_normal(each) for each in (*_EMAIL.findall(read), *_phones(read))}
+
+
+def _as_read(text: str) -> str:
+    """The strings of JSON text that has escapes, one a line; any other text as it stands."""
+    if "\\" not in text or not _is_json(text):
+        return text
+    return "\n".join(json.loads(string) for string in _STRING.findall(text))
+
+
+def _is_json(text: str) -> bool:
+    """Whether a text is a JSON object or list."""
+    if not text.startswith(("{", "[")):
+        return False
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _phones(text: str) -> Iterator[str]:
@@ -98,13 +121,34 @@ def _is_phone(text: str) -> bool:
         return False
 
 
+def _finds(text: str, own: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+    """What to take out of a text: (kind, value)."""
+    read = _as_read(text)
+    yield from _secrets(read)
+    if read is not text:  # some keys are known by the name that stands before them
+        yield from _secrets(text)
+    yield from _foreign_contacts(read, own)
+
+
 def scrub_text(text: str, own: Callable[[str], bool], counts: Counter[str]) -> str:
     """The text with each find replaced by `[KIND removed]`; `counts` grows by what was replaced."""
-    for kind, value in [*_secrets(text), *_foreign_contacts(text, own)]:
-        if value in text:  # an earlier, longer find may have taken it along
-            counts[kind] += text.count(value)
-            text = text.replace(value, f"[{kind.lower()} removed]")
-    return text
+    finds = list(_finds(text, own))
+    if not finds:
+        return text
+
+    def clean(part: str) -> str:
+        for kind, value in finds:
+            if value in part:  # an earlier, longer find may have taken it along
+                counts[kind] += part.count(value)
+                part = part.replace(value, f"[{kind.lower()} removed]")
+        return part
+
+    def clean_string(found: re.Match[str]) -> str:
+        value = json.loads(found.group())
+        cleaned = clean(value)
+        return found.group() if cleaned == value else json.dumps(cleaned, ensure_ascii=False)
+
+    return _STRING.sub(clean_string, text) if _is_json(text) else clean(text)
 
 
 def scrub(row: Conversation, own: Callable[[str], bool]) -> tuple[Conversation, Counter[str]]:
@@ -114,14 +158,13 @@ def scrub(row: Conversation, own: Callable[[str], bool]) -> tuple[Conversation, 
     """
     counts: Counter[str] = Counter()
     # Most rows hold nothing of the kind, and one look at all texts together says so.
-    together = "\n".join(text for turn in row.turns for text in _texts(turn) if text)
+    texts = [text for turn in row.turns for text in _texts(turn) if text]
+    together = "\n".join([*texts, *(read for text in texts if (read := _as_read(text)) is not text)])
     if next(_secrets(together), None) is None and next(_foreign_contacts(together, own), None) is None:
         return row, counts
-
-    def clean(text: str) -> str:
-        return scrub_text(text, own, counts) if text else text
-
-    return row.with_turns([_cleaned(turn, clean) for turn in row.turns]), counts
+    return row.with_turns(
+        [_cleaned(turn, lambda text: scrub_text(text, own, counts)) for turn in row.turns]
+    ), counts
 
 
 def _texts(turn: Turn) -> tuple[str, ...]:
