@@ -12,6 +12,8 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import xxhash
 from datasketch import MinHash
 
@@ -21,6 +23,9 @@ _BANDS, _ROWS, _SHINGLE = 16, 4, 5
 _REMEMBERED = 50_000
 _LONGEST = 20_000
 """Words of a document that are looked at; two books that share their first 20,000 words are copies here."""
+Hashes = npt.NDArray[np.uint64]
+
+_BASE = np.uint64(0x9E3779B97F4A7C15)
 _WORD = re.compile(r"[\u3040-\u9fff]|\w+")
 
 
@@ -34,7 +39,7 @@ class Copy:
 class _Known:
     source: str
     signature: Any
-    keys: tuple[bytes, ...]
+    keys: tuple[int, ...]
 
 
 class Copies:
@@ -44,31 +49,31 @@ class Copies:
         self._threshold = threshold
         self._remembered = remembered
         self._exact: OrderedDict[bytes, str] = OrderedDict()
-        self._bands: dict[bytes, _Known] = {}
+        self._bands: dict[int, _Known] = {}
         self._order: deque[_Known] = deque()
+        self._blank = MinHash(num_perm=_BANDS * _ROWS, hashfunc=int)
 
     def of(self, document: Document) -> Copy | None:
         """The earlier document that this one copies; a new document is remembered."""
-        words = _WORD.findall(document.text[: _LONGEST * 12].lower())[:_LONGEST]
+        hashes = _hashes(_WORD.findall(document.text[: _LONGEST * 12].lower())[:_LONGEST])
         digest = hashlib.blake2b(
-            f"{len(document.text)} ".encode() + " ".join(words).encode(), digest_size=12
+            f"{len(document.text)} ".encode() + hashes.tobytes(), digest_size=12
         ).digest()
         if digest in self._exact:
             return Copy(self._exact[digest], exact=True)
-        if self._threshold < 1 and (near := self._near(document.source, words)) is not None:
+        if self._threshold < 1 and (near := self._near(document.source, hashes)) is not None:
             return Copy(near, exact=False)
         self._exact[digest] = document.source
         if len(self._exact) > self._remembered:
             self._exact.popitem(last=False)
         return None
 
-    def _near(self, source: str, words: list[str]) -> str | None:
-        shingles = {" ".join(words[at : at + _SHINGLE]) for at in range(max(1, len(words) - _SHINGLE + 1))}
-        sketch = MinHash(num_perm=_BANDS * _ROWS, hashfunc=xxhash.xxh32_intdigest)
-        sketch.update_batch([shingle.encode() for shingle in shingles])
-        values = sketch.hashvalues
+    def _near(self, source: str, hashes: Hashes) -> str | None:
+        sketch = self._blank.copy()
+        sketch.update_batch(_shingles(hashes))
+        values = sketch.hashvalues.astype(np.uint32)
         keys = tuple(
-            bytes([band]) + xxhash.xxh64_digest(values[band * _ROWS : (band + 1) * _ROWS].tobytes())
+            xxhash.xxh64_intdigest(values[band * _ROWS : (band + 1) * _ROWS].tobytes(), seed=band)
             for band in range(_BANDS)
         )
         for known in {id(found): found for key in keys if (found := self._bands.get(key))}.values():
@@ -86,3 +91,19 @@ class Copies:
             for key in oldest.keys:
                 if self._bands.get(key) is oldest:
                     del self._bands[key]
+
+
+def _hashes(words: list[str]) -> Hashes:
+    """64-bit hashes of the words; a word that comes often is hashed once."""
+    known = {word: xxhash.xxh64_intdigest(word.encode()) for word in set(words)}
+    return np.array([known[word] for word in words], dtype=np.uint64)
+
+
+def _shingles(hashes: Hashes) -> list[int]:
+    """32-bit hashes of the word n-grams, as polynomials of the words' hashes."""
+    count = max(1, len(hashes) - _SHINGLE + 1)
+    rolled = np.zeros(count, dtype=np.uint64)
+    for offset in range(min(_SHINGLE, len(hashes))):
+        rolled = rolled * _BASE + hashes[offset : offset + count]
+    shingles: list[int] = (rolled >> np.uint64(32)).tolist()
+    return shingles

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _SAMPLE = 65_536
+_CONTROL = re.compile(r"[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
 def decode(data: bytes, name: str) -> str:
@@ -38,13 +40,9 @@ def decode(data: bytes, name: str) -> str:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         text = _other_encoding(data, name)
-    if _controls(text[:_SAMPLE]) > len(text[:_SAMPLE]) * 0.05:
+    if len(_CONTROL.findall(text, 0, _SAMPLE)) > min(len(text), _SAMPLE) * 0.05:
         raise InputError(f"{name} is binary.", way_out="Convert it to text, JSON Lines or Parquet.")
     return text
-
-
-def _controls(text: str) -> int:
-    return sum(ord(character) < 32 and character not in "\t\n\r\f\x1b" for character in text)
 
 
 def _other_encoding(data: bytes, name: str) -> str:

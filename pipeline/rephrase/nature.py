@@ -10,6 +10,10 @@ import py3langid
 from pipeline.rephrase.blocks import blocks
 
 _SAMPLE = 20_000
+_SPOKEN = 6_000
+"""Characters in which prose is looked for."""
+_HEARD = 1_200
+"""Characters of prose that decide on the language."""
 _FORMULA = re.compile(
     r"\$\$.+?\$\$|\\\[.+?\\\]|\\\(.+?\\\)|\$[^$\n]{1,300}\$|\\begin\{(?:align|equation)", re.DOTALL
 )
@@ -29,10 +33,10 @@ _NOTICE = re.compile(
 
 def language_of(text: str, default: str = "en") -> str:
     """ISO 639-1 code of the prose in `text` (formulas, code and marks left out); `default` for too little prose."""
-    prose = _PLAIN.sub(" ", text[:_SAMPLE])
+    prose = _PLAIN.sub(" ", text[:_SPOKEN])
     if sum(map(len, _WORDS.findall(prose))) < 20:
         return default
-    language, _ = py3langid.classify(prose[:6000])
+    language, _ = py3langid.classify(prose[:_HEARD])
     return str(language)
 
 
@@ -55,9 +59,9 @@ def kind_of(text: str) -> Literal["knowledge", "math", "code", "table"]:
 def says_something(text: str) -> bool:
     """Whether there is a sentence, formula or code to rewrite, and not only menus and notices."""
     sample = text[:_SAMPLE]
+    if len(text) > 2000 and _WORDS.search(sample):
+        return True
     if _FORMULA.search(sample) or any(block.kind in ("code", "table") for block in blocks(sample)):
         return True
-    if len(text) > 2000:
-        return bool(_WORDS.search(sample))
     sentences = [found[0] for found in _SENTENCE.finditer(sample)]
     return any(not _NOTICE.search(sentence) for sentence in sentences)
