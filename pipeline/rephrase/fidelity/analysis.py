@@ -84,6 +84,13 @@ class Analysis:
     tokens: list[Token] = field(default_factory=list)
     formulas: list[Formula] = field(default_factory=list)
 
+    def sentence_at(self, offset: int) -> int:
+        """Index of the sentence at an offset; 0 between sentences."""
+        for sentence in self.sentences:
+            if sentence.start <= offset < sentence.end:
+                return sentence.index
+        return 0
+
     @cached_property
     def by_sentence(self) -> list[list[Token]]:
         groups: list[list[Token]] = [[] for _ in self.sentences]

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipeline.records import Finding, Span
 from pipeline.rephrase.fidelity.analysis import Analysis
+from pipeline.rephrase.fidelity.clocks import shows
+from pipeline.rephrase.fidelity.derived import derived
 from pipeline.rephrase.fidelity.lexicon import GENERIC
 from pipeline.rephrase.fidelity.quantities import quantities
 from pipeline.rephrase.fidelity.quantity import Quantity
 
 _SAME = 1e-6
+_CONVERTED = 0.02
+"""Largest relative difference between a length in miles and the same in kilometers, as people write them."""
 _ROUNDED = 0.06
 """Largest relative difference that a rounding marked as such may make."""
 
@@ -41,8 +46,16 @@ def compare_figures(
     if (stayed := _stayed(ours, theirs, known)) is not None:
         lost.append(stayed[0])
         added.append(stayed[1])
-    lost = [item for item in lost if not _vanishes(item, rewrite)]
-    added = [item for item in added if not (_vanishes(item, source) or _counts_a_list(item, rewrite))]
+    if not any(not item.weak for item in lost):
+        added = [item for item in added if not derived(item, ours)]
+    elif not added:
+        lost = [item for item in lost if not derived(item, theirs)]
+    lost = [item for item in lost if not (_vanishes(item, rewrite) or _workday(item, rewrite))]
+    added = [
+        item
+        for item in added
+        if not (_vanishes(item, source) or _workday(item, source) or _counts_a_list(item, rewrite))
+    ]
     findings = list(_findings(source, rewrite, lost, added))
     facts = sum(not item.weak for item in ours)
     return Compared(findings, facts, facts - sum(not item.weak for item in lost))
@@ -77,6 +90,17 @@ def _vanishes(item: Quantity, other: Analysis) -> bool:
     return item.value == 0 and item.unit is None and _ZERO.search(other.text) is not None
 
 
+_WORKDAYS = re.compile(
+    r"\b(?:weekdays?|weekends?|werktags?|wochentags?|wochenende\w*|jours? ouvrables?|en semaine|week-ends?|entre semana|días laborables)\b",
+    re.IGNORECASE,
+)
+
+
+def _workday(item: Quantity, other: Analysis) -> bool:
+    """`Monday to Friday` for weekdays, and `Saturday` for the weekend."""
+    return item.kind == "date" and item.date[2] < 0 and _WORKDAYS.search(other.text) is not None
+
+
 def _counts_a_list(item: Quantity, analysis: Analysis) -> bool:
     """`three things`, before they are named."""
     following = next((token for token in analysis.tokens if token.start >= item.end), None)
@@ -93,14 +117,28 @@ def _in_formula(item: Quantity, known: Set[float], others: list[Quantity]) -> bo
 
 
 def _stands_in(item: Quantity, others: list[Quantity], *, reverse: bool = False) -> bool:
-    return any(same(other, item) if reverse else same(item, other) for other in others) or (
-        item.kind == "date" and _said_in_parts(item, others)
+    return (
+        item.implied
+        or any(same(other, item) if reverse else same(item, other) for other in others)
+        or (item.kind == "date" and _said_in_parts(item, others))
+        or (
+            len(item.parts) == 2
+            and all(any(_is_bare(part, other) for other in others) for part in item.parts)
+        )
     )
+
+
+def _is_bare(value: float, other: Quantity) -> bool:
+    return other.kind == "number" and (other.value == value or value in other.parts)
 
 
 def same(a: Quantity, b: Quantity) -> bool:
     """Whether a mention `b` can stand for `a`: equal after conversion, or a rounding that says so."""
+    if "time" in (a.kind, b.kind):
+        return _same_time(a, b)
     if a.kind == "date" and b.kind == "date":
+        if a.date[0] < 0 and b.date[0] < 0 and min(-a.date[0], -b.date[0]) < 10:
+            return (a.date[0] - b.date[0]) % 10 == 0  # `the nineties` are those of any century
         return all(x == y or 0 in (x, y) for x, y in zip(a.date, b.date, strict=True)) and _overlap(
             a.date, b.date
         )
@@ -113,18 +151,73 @@ def same(a: Quantity, b: Quantity) -> bool:
         return {a.kind, b.kind} == {"ordinal", "number"} and a.value == b.value and (a.unit or b.unit) is None
     if a.kind != "number":
         return a.value == b.value
+    return any(_same_number(x, y) for x in _readings(a) for y in _readings(b))
+
+
+def _same_time(a: Quantity, b: Quantity) -> bool:
+    """Times of day by the clock's face; a bare number, or one of hours, is a full hour."""
+    if a.kind == b.kind:
+        return shows(a.value, b.value)
+    number, time = (a, b) if a.kind == "number" else (b, a)
+    hours = number.unit is None or (number.unit.dimension == "time" and number.unit.factor == 3600)
+    return number.kind == "number" and hours and shows(number.value * 60, time.value)
+
+
+def _readings(item: Quantity) -> list[Quantity]:
+    """A number in a range may have the unit and the scale of the number behind it, or none; `twice an hour` is each half hour."""
+    if item.every is not None and item.value:
+        return [item, replace(item, value=1 / item.value, unit=item.every)]
+    if not item.elliptic:
+        return [item]
+    return [replace(item, value=item.value * item.scale), item, replace(item, unit=None, per=None)]
+
+
+def _same_number(a: Quantity, b: Quantity) -> bool:
     first, second = _base(a), _base(b)
     if first is None or second is None:
-        if "part" in {side[0] for side in (first, second) if side is not None} and not (a.weak or b.weak):
-            return False
-        return _close(a.value, b.value, a, b) or (first is not None and second is not None)
+        return _same_bare(a, b, first is None and second is None)
+    if "temperature" in first[0] or "temperature" in second[0]:
+        return _same_temperature(a, b)
     if first[0] != second[0]:
-        return False
+        return {first[0], second[0]} == {"mass", "money:gbp"} and a.value == b.value  # pounds are both
+    if first[0] == "part" and min(first[1], second[1]) < 0:
+        first, second = (first[0], abs(first[1])), (second[0], abs(second[1]))  # `-12 %` for `12 % less`
     if a.per is not None and b.per is not None and first[0] != "length":
         if a.per.dimension != b.per.dimension:
             return False
         return _close(first[1] / a.per.factor, second[1] / b.per.factor, a, b)
     return _close(first[1], second[1], a, b)
+
+
+def _same_bare(a: Quantity, b: Quantity, both: bool) -> bool:
+    """Numbers one of which has no unit: `3.8` for `3.8 billion euros`, `five times` for `a fifth`."""
+    if "part" in {item.unit.dimension for item in (a, b) if item.unit is not None}:
+        part, bare = (a, b) if a.unit is not None else (b, a)
+        share = part.value * (part.unit.factor if part.unit is not None else 1.0)
+        return (
+            ((a.weak or b.weak) and _close(a.value, b.value, a, b))
+            or bare.value in part.parts
+            or (share > 0 and bare.value > 1 and abs(share * bare.value - 1) < 1e-6)
+        )
+    if _close(a.value, b.value, a, b):
+        return True
+    return not both and any(x.scale > 1 and x.value / x.scale == y.value for x, y in ((a, b), (b, a)))
+
+
+_ABSOLUTE = {"temperature:c": (1.0, 273.15), "temperature:f": (5 / 9, 255.372), "temperature:k": (1.0, 0.0)}
+
+
+def _same_temperature(a: Quantity, b: Quantity) -> bool:
+    """Degrees without a scale may be those of any; a conversion may be rounded to a degree."""
+    names = [item.unit.dimension if item.unit is not None else "" for item in (a, b)]
+    if "degree" in names or names[0] == names[1]:
+        return {*names} <= {*_ABSOLUTE, "degree"} and _close(a.value, b.value, a, b)
+    if not {*names} <= {*_ABSOLUTE}:
+        return False
+    kelvin = [
+        item.value * _ABSOLUTE[name][0] + _ABSOLUTE[name][1] for item, name in zip((a, b), names, strict=True)
+    ]
+    return abs(kelvin[0] - kelvin[1]) <= max(1.0, 0.02 * kelvin[0])
 
 
 def _overlap(a: tuple[int, int, int], b: tuple[int, int, int]) -> bool:
@@ -143,10 +236,19 @@ def _base(item: Quantity) -> tuple[str, float] | None:
 
 
 def _close(x: float, y: float, a: Quantity, b: Quantity) -> bool:
-    if abs(x - y) <= _SAME * max(abs(x), abs(y), 1e-9):
+    difference, size = abs(x - y), max(abs(x), abs(y), 1e-9)
+    if difference <= _SAME * size or (difference <= _CONVERTED * size and _systems_differ(a, b)):
         return True
     rounded = (a.about or b.about) and not (a.year_like or b.year_like)
     return rounded and abs(x - y) <= _ROUNDED * max(abs(x), abs(y)) and _digits(b.value) < _digits(a.value)
+
+
+def _systems_differ(a: Quantity, b: Quantity) -> bool:
+    """Whether one unit is metric and the other one is not."""
+    if a.unit is None or b.unit is None or a.unit.dimension == "time":
+        return False
+    ratio = math.log10(a.unit.factor / b.unit.factor)
+    return abs(ratio - round(ratio)) > 1e-6
 
 
 def _digits(value: float) -> int:
@@ -185,6 +287,7 @@ def _findings(
                 direction="lost",
                 message=f"{_said(source, item)!r} is missing",
                 source=_span(source, item),
+                severity="warn" if _enumerates(item) else "fail",
             )
     for item in rest:
         yield Finding(
@@ -192,8 +295,16 @@ def _findings(
             direction="added",
             message=f"{_said(rewrite, item)!r} is not in the source",
             rewrite=_span(rewrite, item),
-            severity="warn" if item.weak else "fail",
+            severity="warn" if item.weak or _enumerates(item) else "fail",
         )
+
+
+def _enumerates(item: Quantity) -> bool:
+    """`the second`, `the third`, which a list may do without."""
+    return item.kind == "ordinal" and item.value <= _LISTED
+
+
+_LISTED = 3
 
 
 def _replaces(a: Quantity, b: Quantity) -> bool:

@@ -13,9 +13,12 @@ FUNCTION_WORDS: dict[str, frozenset[str]] = {
         "der die das und ist ein eine nicht mit von den dem zu auf im sich wird für wie wenn es sind hat sie ihre bis nach man bei durch".split()
     ),
     "fr": frozenset(
-        "le la les des est et une dans que pour sur par du au avec il elle pas qui ne sont aux ou ce cette sa son".split()
+        "le la les des est et une dans que pour sur par du au avec il elle pas qui ne sont aux ou ce cette sa son "
+        "de en un se l d c qu n on nous vous plus était ont ces leur à où lors".split()
     ),
-    "es": frozenset("el los las es y una en que para por con del se no son un de lo su está al como".split()),
+    "es": frozenset(
+        "el la los las es y una en que para por con del se no son un de lo su está al como más fue sus a".split()
+    ),
 }
 """Frequent words by which a language is guessed."""
 

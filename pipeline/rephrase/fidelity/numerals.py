@@ -50,11 +50,37 @@ ONES = frozenset(
 """Words for 1 that are mostly no numbers."""
 
 
+ABOUT: dict[str, int] = {
+    "dizaine": 10,
+    "quinzaine": 15,
+    "vingtaine": 20,
+    "trentaine": 30,
+    "quarantaine": 40,
+    "cinquantaine": 50,
+    "soixantaine": 60,
+    "centaine": 100,
+    "centaines": 100,
+    "millier": 1000,
+    "milliers": 1000,
+    "decena": 10,
+    "veintena": 20,
+    "centenar": 100,
+    "millar": 1000,
+    "dutzende": 12,
+}
+"""Words for a round number that are nouns."""
+
+
 @cache
 def words(language: str) -> dict[str, int]:
     """Single words with their value, 0 … 99 and some larger; the indefinite article is not among them."""
     make = {"en": _english, "de": _german, "fr": _french, "es": _spanish}.get(language)
-    return {word: value for word, value in (make() if make else {}).items() if word not in ONES}
+    found = make() if make else {}
+    return {
+        word: value
+        for word, value in (ABOUT | found if language in ("fr", "es") else found).items()
+        if word not in ONES
+    }
 
 
 def _english() -> dict[str, int]:
@@ -66,7 +92,11 @@ def _english() -> dict[str, int]:
 
 
 def _german() -> dict[str, int]:
-    found = {word: value for value, word in enumerate(_DE_SMALL)} | {"dutzend": 12}
+    found = {word: value for value, word in enumerate(_DE_SMALL)} | {
+        "dutzend": 12,
+        "hundert": 100,
+        "tausend": 1000,
+    }
     for tens, word in enumerate(_DE_TENS, 2):
         found[word] = tens * 10
         for value, unit in enumerate(_DE_SMALL[1:10], 1):
@@ -80,7 +110,11 @@ def _german() -> dict[str, int]:
 
 
 def _french() -> dict[str, int]:
-    found = {word: value for value, word in enumerate(_FR_SMALL)} | {"douzaine": 12}
+    found = {word: value for value, word in enumerate(_FR_SMALL)} | {
+        "douzaine": 12,
+        "cent": 100,
+        "mille": 1000,
+    }
     for tens, word in enumerate(_FR_TENS, 2):
         found[word] = tens * 10
         for value, unit in enumerate(_FR_SMALL[1:10], 1):
@@ -93,7 +127,7 @@ def _french() -> dict[str, int]:
 
 
 def _spanish() -> dict[str, int]:
-    found = {word: value for value, word in enumerate(_ES_SMALL)} | {"docena": 12}
+    found = {word: value for value, word in enumerate(_ES_SMALL)} | {"docena": 12, "cien": 100, "mil": 1000}
     found |= {word: tens * 10 for tens, word in enumerate(_ES_TENS, 3)}
     return found | {"doscientos": 200, "trescientos": 300, "cuatrocientos": 400, "quinientos": 500}
 
@@ -115,11 +149,19 @@ ORDINALS: dict[str, dict[str, int]] = {
             "zweit dritt viert fünft sechst siebt acht neunt zehnt elft zwölft".split(), 2
         )
         for ending in ("e", "en", "er", "es", "em")
-    },
+    }
+    | {
+        f"{stem}te{ending}": value
+        for value, stem in enumerate(_DE_SMALL[13:], 13)
+        for ending in ("", "n", "r", "s", "m")
+    }
+    | {f"{_DE_TENS[0]}ste{ending}": 20 for ending in ("", "n", "r", "s", "m")},
     "fr": {
         word: value
         for value, word in enumerate(
-            "deuxième troisième quatrième cinquième sixième septième huitième neuvième dixième".split(), 2
+            "deuxième troisième quatrième cinquième sixième septième huitième neuvième dixième onzième douzième treizième quatorzième quinzième seizième "
+            "dix-septième dix-huitième dix-neuvième vingtième".split(),
+            2,
         )
     }
     | {"second": 2, "seconde": 2},

@@ -8,8 +8,10 @@ from functools import lru_cache
 
 from pipeline.rephrase.fidelity import numerals
 from pipeline.rephrase.fidelity.analysis import Analysis, Token
+from pipeline.rephrase.fidelity.combined import combine
 from pipeline.rephrase.fidelity.dates import dates, free, patterns
 from pipeline.rephrase.fidelity.quantity import Quantity
+from pipeline.rephrase.fidelity.shares import is_share, share
 from pipeline.rephrase.fidelity.units import PER, PHRASES, UNITS, Unit, unit_of
 
 _ABOUT = frozenset(
@@ -21,6 +23,7 @@ _ABOUT = frozenset(
 _CURRENCY = {"€": UNITS["€"], "$": UNITS["$"], "£": UNITS["£"], "¥": UNITS["¥"]}
 _YEAR = re.compile(r"1\d{3}|20\d{2}|2100")
 _TIMES = {"twice": 2, "thrice": 3, "zweimal": 2, "dreimal": 3}
+_FOLD = re.compile(r"-?(?:folds?|fache[nsr]?|fach|mals?|mal)$")
 _MINUS = frozenset("-−–")
 
 
@@ -35,7 +38,7 @@ def quantities(analysis: Analysis) -> list[Quantity]:
             taken.append((item.start, item.end))
     for tokens in analysis.by_sentence:
         found.extend(_numbers(tokens, analysis, taken))
-    return sorted(found, key=lambda item: item.start)
+    return combine(found, analysis)
 
 
 def figure(text: str, language: str) -> float:
@@ -66,9 +69,7 @@ def _numbers(tokens: list[Token], analysis: Analysis, taken: list[tuple[int, int
         read = None
         if free(token.start, token.end, taken):
             read = (
-                _ordinal(tokens, at, analysis)
-                or _fraction(tokens, at, analysis)
-                or _number(tokens, at, analysis)
+                share(tokens, at, analysis) or _ordinal(tokens, at, analysis) or _number(tokens, at, analysis)
             )
         if read is None:
             at += 1
@@ -98,18 +99,19 @@ def _ordinal(tokens: list[Token], at: int, analysis: Analysis) -> Read | None:
         if (value := numerals.ORDINALS[language].get(token.lower)) is not None:
             if token.lower == "second" and not _after_article(tokens, at):
                 return None
-            if _is_fraction(tokens, at, language):
+            if is_share(tokens, at, language):
                 return None
             weak = (
                 value == 2 and at > 0 and tokens[at - 1].lower in numerals.ONES
             )  # `a second one` is another one
             return Quantity("ordinal", value, token.start, token.end, token.sentence, weak=weak), at + 1
         for stem, value in _COMPOUND_ORDINALS.items():
-            if language == "de" and token.lower.startswith(stem) and len(token.lower) > len(stem) + 3:
+            if language == "de" and token.lower.startswith(stem) and _SUPERLATIVE.search(token.lower):
                 return Quantity("ordinal", value, token.start, token.end, token.sentence), at + 1
     return None
 
 
+_SUPERLATIVE = re.compile(r"ste[nrsm]?$")
 _COMPOUND_ORDINALS = {
     "zweit": 2,
     "dritt": 3,
@@ -139,62 +141,19 @@ def _after_article(tokens: list[Token], at: int) -> bool:
     }
 
 
-def _is_fraction(tokens: list[Token], at: int, language: str) -> bool:
-    if tokens[at].lower not in numerals.FRACTIONS[language]:
-        return False
-    before = tokens[at - 1].lower if at else ""
-    following = tokens[at + 1].lower if at + 1 < len(tokens) else ""
-    counted = before in numerals.ONES or before in numerals.words(language)
-    return counted and (
-        following in {"of", "de", "der", "des", "du", "d'", "d’", "from", "as", ".", ",", "during", "after"}
-        or following == ""
-    )
-
-
-def _fraction(tokens: list[Token], at: int, analysis: Analysis) -> Read | None:
-    language = analysis.language
-    token = tokens[at]
-    part = numerals.FRACTIONS[language].get(token.lower) if token.kind == "word" else None
-    if part is None:
-        head, _, tail = token.lower.partition("-")
-        compound = tail in numerals.FRACTIONS[language] and head in numerals.words(language)
-        if compound:
-            top, bottom = numerals.FRACTIONS[language][tail]
-            value = top * numerals.words(language)[head] / bottom
-            return Quantity(
-                "number", value, token.start, token.end, token.sentence, UNITS["%"]._replace(factor=1.0)
-            ), at + 1
-        return None
-    before = tokens[at - 1] if at else None
-    count = numerals.words(language).get(before.lower, 1) if before else 1
-    weak = part == (1, 2)
-    if not weak and not _is_fraction(tokens, at, language) and language != "de":
-        return None
-    whole = UNITS["%"]._replace(factor=1.0)
-    return Quantity(
-        "number", count * part[0] / part[1], token.start, token.end, token.sentence, whole, weak=weak
-    ), at + 1
-
-
 def _number(tokens: list[Token], at: int, analysis: Analysis) -> Read | None:
     language = analysis.language
     token = tokens[at]
+    before = tokens[at - 1] if at else None
+    if before is not None and token.kind == "num" and before.end == token.start and before.kind == "word":
+        return None  # `CO2`, `A380`
     value, stop, in_words, weak = _value(tokens, at, language)
     if stop == at:
         return None
-    before = tokens[at - 1] if at else None
+    scale = _scale(tokens[at:stop], language)
     start = token.start
-    if (
-        before
-        and before.text in _MINUS
-        and before.end == token.start
-        and (at < 2 or tokens[at - 2].end < before.start)
-    ) or (
-        before
-        and before.lower in ("minus", "moins", "menos")
-        and (at < 2 or tokens[at - 2].lower not in ("au", "du", "al", "lo", "de", "d'", "d’", "pas", "no"))
-    ):
-        value, start = -value, before.start
+    if _minus(tokens, at):
+        value, start = -value, tokens[at - 1].start
     unit: Unit | None = None
     if before and before.text in _CURRENCY:
         unit, start = _CURRENCY[before.text], before.start
@@ -205,15 +164,11 @@ def _number(tokens: list[Token], at: int, analysis: Analysis) -> Read | None:
         per, stop = _per(tokens, stop)
     if weak and unit is None:
         return None
-    era = tokens[stop].text.lower() if stop < len(tokens) else ""
-    if era == "minus" and unit is not None:
-        value, stop = -value, stop + 1
-    if era in ("bc", "bce") or (era == "v" and language == "de"):
-        value, stop = -abs(value), stop + 1
-    elif before and before.text.lower() == "ad":
+    value, stop = _signed(tokens, stop, value, unit, language)
+    if before and before.text.lower() == "ad":
         start = before.start
     about = any(item.lower in _ABOUT for item in tokens[max(0, at - 3) : at])
-    two = in_words and value == 2 and unit is None and at > 0 and tokens[at - 1].lower in _DEFINITE
+    bare = unit is None and (value == 1 or (in_words and value == 2))
     quantity = Quantity(
         "number",
         value,
@@ -222,14 +177,54 @@ def _number(tokens: list[Token], at: int, analysis: Analysis) -> Read | None:
         token.sentence,
         unit,
         per,
-        about,
-        weak or two or token.lower in _TIMES,
+        about or token.lower in numerals.ABOUT,
+        weak or bare or token.lower in _TIMES,
         year_like=unit is None and bool(_YEAR.fullmatch(token.text)) and stop == at + 1,
+        scale=scale,
+        implied=token.lower in numerals.ONES and stop > at + 1,
     )
     return quantity, stop
 
 
-_DEFINITE = frozenset("the these those both of die der den beiden les ces los las estos other".split())
+def _minus(tokens: list[Token], at: int) -> bool:
+    """Whether a sign or a word before a number makes it negative."""
+    before = tokens[at - 1] if at else None
+    if before is None:
+        return False
+    if before.text in _MINUS:
+        return before.end == tokens[at].start and (at < 2 or tokens[at - 2].end < before.start)
+    return before.lower in ("minus", "moins", "menos") and (at < 2 or tokens[at - 2].lower not in _NO_MINUS)
+
+
+_NO_MINUS = frozenset("au du al lo de d' d’ pas no o ou oder or plus".split())
+_ZERO = frozenset("zero null zéro cero".split())
+_BELOW = frozenset("below under unter dessous bajo".split())
+
+
+def _signed(
+    tokens: list[Token], stop: int, value: float, unit: Unit | None, language: str
+) -> tuple[float, int]:
+    """Takes in what makes a number negative behind it: `minus`, `below zero`, `BC`."""
+    behind = [item.lower for item in tokens[stop : stop + 4]]
+    if unit is not None and behind[:1] == ["minus"]:
+        return -value, stop + 1
+    if behind[:1] in (["bc"], ["bce"]) or (behind[:1] == ["v"] and language == "de"):
+        return -abs(value), stop + 1
+    if (
+        behind
+        and _BELOW & set(behind[:3])
+        and (zero := next((at for at, word in enumerate(behind) if word in _ZERO), 0))
+    ):
+        return -abs(value), stop + zero + 1
+    return value, stop
+
+
+def _scale(tokens: list[Token], language: str) -> float:
+    scale = 1.0
+    for token in tokens[1:]:
+        factor = numerals.SCALES[language].get(token.lower, 1)
+        scale *= factor if factor >= 1000 else 1
+    return scale
 
 
 def _value(tokens: list[Token], at: int, language: str) -> tuple[float, int, bool, bool]:
@@ -240,14 +235,18 @@ def _value(tokens: list[Token], at: int, language: str) -> tuple[float, int, boo
     weak = False
     if token.kind == "num":
         value, in_words, stop = figure(token.text, language), False, at + 1
+    elif token.lower == "cent" and at and tokens[at - 1].lower in ("pour", "per", "par"):
+        return 0.0, at, False, False
     elif token.kind == "word" and (token.lower in known or _joined(token.lower, known) is not None):
         value, in_words, stop = float(known.get(token.lower, _joined(token.lower, known) or 0)), True, at + 1
     elif token.lower in _TIMES:
         return float(_TIMES[token.lower]), at + 1, True, False
+    elif (fold := _FOLD.search(token.lower)) and (count := known.get(token.lower[: fold.start()])):
+        return float(count), at + 1, True, False
     elif token.lower in numerals.ONES:
         following = tokens[at + 1].lower if at + 1 < len(tokens) else ""
         value, in_words, stop, weak = 1.0, True, at + 1, following not in scales
-        if token.lower in ("a", "an") and weak:
+        if token.lower in ("a", "an") and weak and unit_of(following, after_word=True) is None:
             return 0.0, at, False, False
     else:
         return 0.0, at, False, False
@@ -325,6 +324,9 @@ def _unit(tokens: list[Token], at: int, in_words: bool) -> tuple[Unit | None, in
         return unit, at
     if index >= len(tokens):
         return None, at
+    counted = tokens[at - 1].lower in numerals.ABOUT or tokens[at - 1].lower in _COUNTED
+    if counted and tokens[index].lower in ("de", "d'", "d’") and index + 1 < len(tokens):
+        index += 1
     if index + 1 < len(tokens):
         pair = PHRASES.get((tokens[index].lower, tokens[index + 1].lower))
         if pair is not None:
@@ -338,6 +340,10 @@ def _unit(tokens: list[Token], at: int, in_words: bool) -> tuple[Unit | None, in
     name = tokens[index].text.split("-")[0] if index > at else tokens[index].text
     unit = unit_of(name, after_word=in_words)
     return (unit, index + 1) if unit is not None else (None, at)
+
+
+_COUNTED = frozenset("million millions milliard milliards millón millones".split())
+"""Numbers that are nouns: what they count follows `de`."""
 
 
 def _per(tokens: list[Token], at: int) -> tuple[Unit | None, int]:

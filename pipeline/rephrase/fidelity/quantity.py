@@ -30,3 +30,13 @@ class Quantity:
     date: tuple[int, int, int] = (0, 0, 0)
     year_like: bool = False
     """A bare figure of four digits, as years are written."""
+    scale: float = 1.0
+    """What words such as `million` multiply the number by."""
+    elliptic: bool = False
+    """The unit and the scale are those of the number that follows: `from 2 to 3.8 billion euros`."""
+    every: Unit | None = None
+    """The time of `three times an hour`."""
+    parts: tuple[float, ...] = ()
+    """The two numbers of `60 of 100`."""
+    implied: bool = False
+    """An article before a unit (`an hour`), or a word that may be a month: stands for others, is never missed itself."""
