@@ -24,7 +24,17 @@ import psutil
 
 from pipeline.config.sandbox import SandboxSection
 from pipeline.records import CodeTask
-from pipeline.sandbox import Engine, Pool, admit, gold_changes, grade, load_tasks, task_files, test_files
+from pipeline.sandbox import (
+    Engine,
+    Pool,
+    admit,
+    find_image,
+    gold_changes,
+    grade,
+    load_tasks,
+    task_files,
+    test_files,
+)
 from pipeline.sandbox.admission import GOLD_RUNS
 from pipeline.sandbox.container import container_config
 from pipeline.sandbox.shapes import humaneval
@@ -300,7 +310,7 @@ def report(what: str, figures: dict[str, list[float]], *, higher: bool, goal: fl
 async def main(count: int) -> None:
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     async with Engine.connect() as engine, Pool(LIMITS, run="benchmark", build=True) as pool:
-        image = await pool.digest("python")
+        image = await find_image(engine, "python")
         own = next(each for each in load_tasks(Path("data/code_tasks")) if isinstance(each, CodeTask))
         await containers(pool, image)
         await grades(pool, image, own)

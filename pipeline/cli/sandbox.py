@@ -133,7 +133,7 @@ def clean(
         removed = []
         for host in _limits(config).hosts or ("",):
             async with Engine(host) as engine:
-                removed += await sweep(engine, everything=everything)
+                removed += await sweep(engine, (lambda labels: True) if everything else None)
         return removed
 
     names = asyncio.run(everywhere())

@@ -35,6 +35,8 @@ class SandboxSection(Section):
     """Containers in use at once, per engine."""
     ahead: int = Field(default=2, ge=0)
     """Containers started ahead, per engine."""
+    patience: float = Field(default=120.0, gt=0)
+    """Seconds for which an engine that went away (a restart, an upgrade) is waited for, when no other one answers."""
     retries: int = Field(default=2, ge=0)
     """How often a grade is tried again, on another engine where there is one, when the engine failed."""
     cache: str = ""

@@ -96,13 +96,20 @@ class Sandbox:
     """
 
     def __init__(
-        self, engine: Engine, image: str, limits: SandboxSection | None = None, *, run: str = ""
+        self,
+        engine: Engine,
+        image: str,
+        limits: SandboxSection | None = None,
+        *,
+        run: str = "",
+        pool: str = "",
     ) -> None:
         self.engine = engine
         self.image = image
         self.limits = limits or SandboxSection()
         self.container = ""
         self._run = run
+        self._pool = pool
         self._key = secrets.token_bytes(32)
         self._number = 0
         self._buffer = bytearray()
@@ -126,7 +133,7 @@ class Sandbox:
 
     async def open(self) -> None:
         """Creates and starts the container and its worker. Raises SandboxError."""
-        labels = box_labels(self._run, self.limits.lifetime)
+        labels = box_labels(self._run, self.limits.lifetime, self._pool)
         name = f"tracemill-{secrets.token_hex(6)}"
         # Under its name the container can be removed even when the answer to `create` is lost.
         self.container = name

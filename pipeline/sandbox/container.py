@@ -77,11 +77,12 @@ def container_config(image: str, limits: SandboxSection, labels: Mapping[str, st
     }
 
 
-def box_labels(run: str, lifetime: float) -> dict[str, str]:
-    """Who made a container, for which run, and when it may be swept."""
+def box_labels(run: str, lifetime: float, pool: str = "") -> dict[str, str]:
+    """Who made a container, for which run and pool, and when it may be swept."""
     return {
         LABEL: "box",
         f"{LABEL}.run": run,
+        f"{LABEL}.pool": pool,
         f"{LABEL}.owner": f"{socket.gethostname()}:{os.getpid()}:{process_start(os.getpid())}",
         f"{LABEL}.expires": str(int(time.time() + lifetime)),
     }

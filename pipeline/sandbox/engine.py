@@ -16,7 +16,7 @@ import logging
 import os
 import re
 import socket
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -64,7 +64,7 @@ def engine_errors(doing: str) -> Iterator[None]:
 def reason(error: Exception) -> str:
     """What an engine or a client said, without the address of the request and the layers it came through."""
     said = (isinstance(error, APIError) and error.explanation) or str(error) or type(error).__name__
-    if found := re.search(r"\[Errno \d+\] ([\w ]+)", str(said)):
+    if found := re.search(r"(?:\[Errno \d+\] |Error\(\d+, ')([\w ]+)", str(said)):
         said = found[1].lower()
     return str(said).strip().rstrip(".")
 
@@ -87,6 +87,7 @@ class Engine:
         self.docker: docker.DockerClient
         self.live: aiodocker.Docker
         self.architecture = ""
+        self._address: str | None = None
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -96,7 +97,7 @@ class Engine:
             yield engine
 
     async def __aenter__(self) -> Engine:
-        address = await asyncio.to_thread(_address, self.host)
+        self._address = address = await asyncio.to_thread(_address, self.host)
         self.docker, self.architecture = await asyncio.to_thread(_connect, self.host)
         try:
             self.live = aiodocker.Docker(url=address, api_version=f"v{self.docker.api.api_version}")
@@ -117,6 +118,28 @@ class Engine:
         self.docker.close()
         await self.live.close()
 
+    async def answers(self) -> bool:
+        """Whether the engine answers whoever comes now; one that shuts down still answers its old connections."""
+
+        def come() -> bool:
+            try:
+                _address(self.host)
+                _connect(self.host)[0].close()
+            except SandboxError:
+                return False
+            return True
+
+        return await asyncio.to_thread(come)
+
+    async def ask(self, call: Callable[..., T], *arguments: Any, **options: Any) -> T:
+        """A call of the blocking client, in a thread."""
+
+        def ask() -> T:
+            _knock(self._address)
+            return call(*arguments, **options)
+
+        return await asyncio.to_thread(ask)
+
     async def create(self, config: dict[str, Any], name: str) -> str:
         """The id of a new container, not yet started."""
         with engine_errors("creating a container"):
@@ -136,7 +159,7 @@ class Engine:
         with engine_errors(f"removing {container[:12]}"):
             for wait in REMOVAL_WAITS:
                 try:
-                    await asyncio.to_thread(self.docker.api.remove_container, container, v=True, force=True)
+                    await self.ask(self.docker.api.remove_container, container, v=True, force=True)
                 except NotFound:
                     return
                 except APIError as error:
@@ -145,13 +168,13 @@ class Engine:
                     return
                 await asyncio.sleep(wait)
             with contextlib.suppress(NotFound):
-                await asyncio.to_thread(self.docker.api.remove_container, container, v=True, force=True)
+                await self.ask(self.docker.api.remove_container, container, v=True, force=True)
 
     async def running(self, container: str) -> bool:
         """Whether the container still runs. Raises SandboxError when the engine does not answer."""
         with engine_errors(f"looking at {container[:12]}"):
             try:
-                found = await asyncio.to_thread(self.docker.containers.get, container)
+                found = await self.ask(self.docker.containers.get, container)
             except NotFound:
                 return False
         return bool(found.attrs["State"]["Running"])
@@ -160,7 +183,7 @@ class Engine:
         """All containers of ours, running or not: `{"Id", "Labels", "State", …}`."""
         with engine_errors("listing containers"):
             # Sparse: a container that goes away meanwhile is no error.
-            found = await asyncio.to_thread(
+            found = await self.ask(
                 self.docker.containers.list, all=True, sparse=True, filters={"label": LABEL}
             )
         return [dict(container.attrs) for container in found]
@@ -186,8 +209,7 @@ def _environment(host: str) -> dict[str, str]:
 def _address(host: str) -> str | None:
     """Where `docker` will look, for `aiodocker` to look there, too; None for a context with its own certificates.
 
-    A local socket is knocked at: `docker` would say less of one that is not there, and leave its own end open.
-    Blocks. Raises SandboxError.
+    Blocks. Raises SandboxError when it is a local socket and nobody listens there.
     """
     environment = _environment(host)
     try:
@@ -200,14 +222,19 @@ def _address(host: str) -> str | None:
                 return None
             named = context.Host
         address = str(docker.utils.parse_host(named)).removeprefix("http+")
-        kind, _, path = address.partition("://")
-        if kind == "unix":
-            with socket.socket(socket.AF_UNIX) as knocking:
-                knocking.settimeout(CONNECT_SECONDS)
-                knocking.connect(path)
+        _knock(address)
     except (*FAILURES, ValueError) as error:
         raise _no_engine(host, error) from error
     return address
+
+
+def _knock(address: str | None) -> None:
+    """Raises OSError when nobody listens on a local socket: `docker` would leave its own end open. Blocks."""
+    kind, _, path = (address or "").partition("://")
+    if kind == "unix":
+        with socket.socket(socket.AF_UNIX) as knocking:
+            knocking.settimeout(CONNECT_SECONDS)
+            knocking.connect(path)
 
 
 def _connect(host: str) -> tuple[docker.DockerClient, str]:

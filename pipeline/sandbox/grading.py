@@ -71,9 +71,8 @@ async def grade(
     files: dict[str, File | None] = {**task_files(task), **carried}
 
     async def once(box: Sandbox) -> TestReport:
-        return await _grade_in(
-            box, task, files, seed, bool(flags) or _sampled(task) if alone is None else alone
-        )
+        by_one = bool(flags) or _sampled(task) if alone is None else alone
+        return (await _grade_in(box, task, files, seed, by_one)).replace(image_digest=box.image)
 
     try:
         report = await pool.retrying(task.image, once)
@@ -83,12 +82,11 @@ async def grade(
             and report.reason.startswith("the container")
         ):
             report = await pool.retrying(task.image, once)  # an engine going down can look like this, once
-        digest = await pool.digest(task.image)
     except SandboxError as error:
         return TestReport(
             task=task.id, status=RunStatus.INFRA_ERROR, reason=str(error), refused=refused, flags=flags
         )
-    return report.replace(refused=refused, flags=flags, image_digest=digest)
+    return report.replace(refused=refused, flags=flags)
 
 
 def _sampled(task: CodeTask) -> bool:

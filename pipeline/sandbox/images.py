@@ -133,7 +133,7 @@ async def build_image(engine: Engine, name: str = "python", *, cache: str = "") 
 async def _present(engine: Engine, tag: str) -> str | None:
     with engine_errors(f"looking for {tag}"):
         try:
-            return str((await asyncio.to_thread(engine.docker.images.get, tag)).id)
+            return str((await engine.ask(engine.docker.images.get, tag)).id)
         except ImageNotFound:
             return None
 
@@ -176,10 +176,8 @@ async def _base(engine: Engine, recipe: Recipe, parent: Image | None, store: Pat
     refused = "the recipe names none"
     if recipe.base:
         try:
-            await _follow(
-                await asyncio.to_thread(engine.docker.api.pull, recipe.base, stream=True, decode=True)
-            )
-            pulled = await asyncio.to_thread(engine.docker.images.get, recipe.base)
+            await _follow(await engine.ask(engine.docker.api.pull, recipe.base, stream=True, decode=True))
+            pulled = await engine.ask(engine.docker.images.get, recipe.base)
             return str(pulled.id), "pulled", packages
         except FAILURES as error:
             refused = reason(error)
@@ -248,7 +246,7 @@ async def _build(
                 tar.add(folder, arcname=".")
         context.seek(0)
         with engine_errors(f"building {tag}"):
-            lines = await asyncio.to_thread(
+            lines = await engine.ask(
                 engine.docker.api.build,
                 fileobj=context,
                 custom_context=True,
@@ -281,7 +279,7 @@ async def _save(engine: Engine, tag: str, digest: str, tar: Path) -> None:
     part = tar.with_suffix(".part")
     try:
         with engine_errors(f"saving {tag}"), part.open("wb") as file:
-            async for chunk in each(await asyncio.to_thread(engine.docker.api.get_image, tag)):
+            async for chunk in each(await engine.ask(engine.docker.api.get_image, tag)):
                 file.write(chunk)
             file.flush()
             os.fsync(file.fileno())
@@ -300,12 +298,12 @@ async def _load(engine: Engine, tar: Path, tag: str) -> str:
             f"The digest of {tar} is not noted beside it.", way_out=f"Remove {tar}."
         ) from error
     with engine_errors(f"loading {tar}"), tar.open("rb") as file:
-        await _follow(await asyncio.to_thread(engine.docker.api.load_image, file))
+        await _follow(await engine.ask(engine.docker.api.load_image, file))
     digest = await _present(engine, tag)
     if digest != noted:
         if digest:
             with engine_errors(f"removing {tag}"):
-                await asyncio.to_thread(engine.docker.images.remove, tag, force=True)
+                await engine.ask(engine.docker.images.remove, tag, force=True)
         raise SandboxError(
             f"{tar} holds {digest}, but {noted} was noted when it was made.", way_out=f"Remove {tar}."
         )

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
+import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
+from enum import IntEnum
 from types import TracebackType
 from typing import TypeVar
 
 from pipeline.config.sandbox import SandboxSection
 from pipeline.records.errors import SandboxError
 from pipeline.sandbox.box import BoxEnded, GuestError, Sandbox
-from pipeline.sandbox.engine import Engine
+from pipeline.sandbox.engine import LABEL, START, Engine
 from pipeline.sandbox.images import build_image, find_image
 from pipeline.sandbox.sweep import sweep
 
@@ -24,8 +25,20 @@ log = logging.getLogger(__name__)
 
 REST_SECONDS = 10.0
 """How long an engine that failed is left alone while another one works."""
+ASK_SECONDS = 0.5
+"""Between two questions to an engine that does not answer."""
 STARTS = 4
 """Containers that start at the same time on one engine; more only time each other out."""
+
+
+class _State(IntEnum):
+    """The lower, the better a place to work."""
+
+    READY = 0
+    RESTING = 1
+    """It failed and answers again: used while no other engine is ready."""
+    LOST = 2
+    """It does not answer (it is being restarted, say): not used."""
 
 
 @dataclass(eq=False)
@@ -38,19 +51,22 @@ class _Place:
     digests: dict[str, str] = field(default_factory=dict)
     warm: dict[str, deque[asyncio.Task[Sandbox]]] = field(default_factory=dict)
     used: int = 0
-    rests_until: float = 0.0
+    state: _State = _State.READY
+    watch: asyncio.Task[None] | None = None
 
 
 class Pool:
     """Sandboxes on one or several engines. An async context manager.
 
-    `box()` waits while all places are taken: callers are held back, the engines never flooded. Leftovers of dead
-    owners are swept on entry; on exit everything of this pool is gone.
+    `box()` waits while all places are taken: callers are held back, the engines never flooded. An engine that goes
+    away is waited for, `limits.patience` seconds at most; what ran on it is lost, and tried again by `retrying`.
+    Leftovers of dead owners are swept on entry; on exit everything of this pool is gone.
     """
 
     def __init__(self, limits: SandboxSection | None = None, *, run: str = "", build: bool = False) -> None:
         self.limits = limits or SandboxSection()
         self._run = run
+        self._name = secrets.token_hex(6)
         self._build = build
         self._places: list[_Place] = []
         self._closing: set[asyncio.Task[None]] = set()
@@ -81,6 +97,9 @@ class Pool:
         await asyncio.shield(asyncio.ensure_future(self._close()))
 
     async def _close(self) -> None:
+        for place in self._places:
+            if place.watch is not None:
+                place.watch.cancel()
         waiting = [task for place in self._places for boxes in place.warm.values() for task in boxes]
         for started in await asyncio.gather(*waiting, return_exceptions=True):
             if isinstance(started, Sandbox):
@@ -88,11 +107,12 @@ class Pool:
         for result in await asyncio.gather(*self._closing, return_exceptions=True):
             if isinstance(result, SandboxError):
                 log.warning("%s", result)
+        for place in self._places:
+            try:
+                await sweep(place.engine, lambda labels: labels.get(f"{LABEL}.pool") == self._name)
+            except SandboxError as error:
+                log.warning("%s What is left there goes with the next sweep.", error)
         await self._stack.aclose()
-
-    async def digest(self, image: str) -> str:
-        """The digest of a recipe's image on the first engine. Raises SandboxError when it is not there."""
-        return await self._digest(self._places[0], image)
 
     @contextlib.asynccontextmanager
     async def box(self, image: str = "python") -> AsyncIterator[Sandbox]:
@@ -103,7 +123,7 @@ class Pool:
             box = await self._take(place, image)
             yield box
         except SandboxError:
-            place.rests_until = time.monotonic() + REST_SECONDS
+            self._doubt(place)
             raise
         finally:
             closing = asyncio.ensure_future(self._release(place, box))
@@ -124,17 +144,49 @@ class Pool:
         raise AssertionError("unreachable")
 
     async def _acquire(self) -> _Place:
+        """Room on the best engine. Raises SandboxError when none answers for as long as `patience` allows."""
         async with self._freed:
             while True:
-                now = time.monotonic()
-                fit = [place for place in self._places if not place.room.locked()]
-                rested = [place for place in fit if place.rests_until <= now]
-                if rested or (fit and all(place.rests_until > now for place in self._places)):
-                    place = min(rested or fit, key=lambda each: each.used)
+                best = min(place.state for place in self._places)
+                fit = [place for place in self._places if place.state is best and not place.room.locked()]
+                if best is _State.LOST:
+                    await self._wait_for_an_engine()
+                elif fit:
+                    place = min(fit, key=lambda each: each.used)
                     await place.room.acquire()
                     place.used += 1
                     return place
+                else:
+                    await self._freed.wait()
+
+    async def _wait_for_an_engine(self) -> None:
+        try:
+            async with asyncio.timeout(self.limits.patience):
                 await self._freed.wait()
+        except TimeoutError as error:
+            raise SandboxError(
+                f"No Docker engine has answered for {self.limits.patience:g} seconds.", way_out=START
+            ) from error
+
+    def _doubt(self, place: _Place) -> None:
+        """A place whose engine failed is not used before the engine answers, and is then the last choice for a while."""
+        if place.watch is not None:
+            place.watch.cancel()
+        place.state = _State.LOST
+        place.digests.clear()  # another engine may come back, without our images
+        place.watch = asyncio.ensure_future(self._watch(place))
+
+    async def _watch(self, place: _Place) -> None:
+        while not await place.engine.answers():  # noqa: ASYNC110 - the engine has no event to wait for
+            await asyncio.sleep(ASK_SECONDS)
+        await self._better(place, _State.RESTING)
+        await asyncio.sleep(REST_SECONDS)
+        await self._better(place, _State.READY)
+
+    async def _better(self, place: _Place, state: _State) -> None:
+        async with self._freed:
+            place.state = state
+            self._freed.notify_all()
 
     async def _release(self, place: _Place, box: Sandbox | None) -> None:
         try:
@@ -172,7 +224,7 @@ class Pool:
 
     async def _start(self, place: _Place, digest: str) -> Sandbox:
         async with place.starts:
-            box = Sandbox(place.engine, digest, self.limits, run=self._run)
+            box = Sandbox(place.engine, digest, self.limits, run=self._run, pool=self._name)
             return await box.__aenter__()
 
     async def _digest(self, place: _Place, image: str) -> str:

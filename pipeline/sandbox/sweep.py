@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pipeline.sandbox.container import process_start
 from pipeline.sandbox.engine import LABEL, Engine
 
 
-async def sweep(engine: Engine, *, everything: bool = False) -> list[str]:
-    """Removes expired containers and those whose owner is dead; with `everything` all of ours. Returns their names."""
+async def sweep(engine: Engine, wanted: Callable[[Mapping[str, str]], bool] | None = None) -> list[str]:
+    """Removes those of our containers whose labels are `wanted`: by default the abandoned ones. Returns their names."""
     removed = []
     for container in await engine.labeled():
         labels = container.get("Labels") or {}
-        if labels.get(LABEL) == "box" and (everything or abandoned(labels)):
+        if labels.get(LABEL) == "box" and (wanted or abandoned)(labels):
             await engine.remove(container["Id"])
             removed.append(str((container.get("Names") or [container["Id"]])[0]).lstrip("/"))
     return removed
