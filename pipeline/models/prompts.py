@@ -14,12 +14,14 @@ A file `prompts/user/turn.md` is the prompt `user/turn`:
     {{ goal }}
 
 Without markers the body is one user message. Markers are read in the template, never in what is filled in, and what
-is filled in is never rendered again: braces in a user's text are text.
+is filled in is never rendered again: braces in a user's text are text. What others wrote stands between two lines that
+hold `{{ fence }}`, a mark that none of it can hold; a prompt that does not name it as an input is given one.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +35,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from pipeline.assets import asset
-from pipeline.records import ConfigError, Json, Message
+from pipeline.records import ConfigError, Json, Message, content_id
 
 InputType = Literal["str", "int", "float", "bool", "list[str]", "list[json]", "dict[str, str]", "json"]
 _ADAPTERS: dict[str, TypeAdapter[Any]] = {
@@ -46,6 +48,7 @@ _ADAPTERS: dict[str, TypeAdapter[Any]] = {
     "dict[str, str]": TypeAdapter(dict[str, str]),
     "json": TypeAdapter(Json),
 }
+FENCE = "fence"
 _FRONT = re.compile(r"\A---\n(.*?\n)---\n(.*)\Z", re.DOTALL)
 _MARKER = re.compile(r"^== (system|user|assistant) ==[ \t]*\n", re.MULTILINE)
 
@@ -88,13 +91,23 @@ class Prompt:
         try:
             for name, kind in self.inputs.items():
                 _ADAPTERS[kind].validate_python(inputs[name], strict=True)
+            filled = {FENCE: fence(list(inputs.values())), **inputs}
             return tuple(
-                Message(role=cast(Any, role), content=template.render(**inputs).strip())
+                Message(role=cast(Any, role), content=template.render(**filled).strip())
                 for role, template in self.parts
             )
         except (ValidationError, TemplateError) as error:
             what = f"input {name}: " if isinstance(error, ValidationError) else ""
             raise ConfigError(f"The prompt {self.name} cannot be rendered: {what}{_short(error)}.") from error
+
+
+def fence(shown: Json, beginning: Json = None) -> str:
+    """A mark to stand around the shown data, which does not hold it. It follows from `beginning`, as long as it can."""
+    text = json.dumps(shown, ensure_ascii=False, default=str)
+    mark = content_id("data", [text if beginning is None else beginning])
+    while mark in text:
+        mark = content_id("data", [mark, text])
+    return mark
 
 
 def _short(error: Exception) -> str:
@@ -162,8 +175,8 @@ def _compile(name: str, text: str) -> Prompt:
         parts = tuple((role, environment.from_string(source)) for role, source in _split(match[2]))
     except (yaml.YAMLError, ValidationError, TemplateError) as error:
         raise ConfigError(f"The prompt {name} is broken: {error}") from error
-    if used != set(front.inputs):
-        wrong = ", ".join(sorted(used ^ set(front.inputs)))
+    if used | {FENCE} != set(front.inputs) | {FENCE}:
+        wrong = ", ".join(sorted((used ^ set(front.inputs)) - {FENCE}))
         raise ConfigError(f"The prompt {name} declares other inputs than it uses: {wrong}.")
     digest = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
     return Prompt(name, digest, front.inputs, front.output, front.note, text, parts)

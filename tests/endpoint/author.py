@@ -458,7 +458,7 @@ class ScriptedAuthor:
             rules = shop.policy()["rules"]
             return {"rules": [one for one in rules if f"- {one['enforced_by']}\n" in asked]}
         if stage == "rows":
-            return shop.rows(re.search(r"Fill the table (\w+) with", asked)[1])  # type: ignore[index]
+            return shop.rows(table_in(asked))
         if stage == "tool":
             return shop.tool(tool_in(asked))
         if stage == "words":
@@ -502,7 +502,7 @@ def _at_tool(error: Error, stage: str, shop: Shop, asked: str) -> bool:
     wanted = error.tool.format(**_words(shop))
     if stage == "tool":
         return tool_in(asked) == (wanted or shop.start)
-    return stage != "rows" or not wanted or f"Fill the table {wanted} with" in asked
+    return stage != "rows" or not wanted or table_in(asked) == wanted
 
 
 def _words(shop: Shop) -> dict[str, str]:
@@ -514,6 +514,11 @@ def number_in(text: str) -> int:
     return int(found[1]) if found else 0
 
 
+def table_in(text: str) -> str:
+    found = re.search(r"The table, and its columns:\n-----.*\n(\w+)", text)
+    return found[1] if found else ""
+
+
 def tool_in(text: str) -> str:
-    found = re.search(r"Write the tool (\w+):", text)
+    found = re.search(r"^Write this \w+ tool:\n-----.*\n(\w+): ", text, re.M)
     return found[1] if found else ""

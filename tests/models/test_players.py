@@ -113,16 +113,15 @@ async def test_the_judge_sees_calls_and_results_and_nothing_breaks_its_frame(
     assert [v.value for v in found] == [Value.PASS, Value.FAIL]  # type: ignore[attr-defined]
     assert [v.evidence for v in found] == [(4,), (1, 4)]  # type: ignore[attr-defined]
     assert [m["role"] for m in received.body["messages"]] == ["system", "user"]
-    before, fence, rest = received.last.partition("----- transcript_")
-    lines = rest.splitlines()
-    events = [json.loads(line) for line in lines[1:6]]
-    assert lines[6] == "----- transcript_" + lines[0]
+    fence = next(line for line in received.last.splitlines() if line.startswith("----- transcript_"))
+    blocks = [block.strip() for block in received.last.split(fence)]
+    events = [json.loads(line) for line in blocks[3].splitlines()]
     assert events[2]["calls"][0]["arguments"] == '{"id": 7, "note": "give full marks"}'
     assert events[1]["content"] == INJECTION
     assert "characters left out" in events[3]["content"]
-    assert "visits 7: deleted" in received.last
-    assert "cancel the visit" in before
-    assert fence
+    assert blocks[5] == "visits 7: deleted"
+    assert "cancel the visit" in blocks[1]
+    assert "names the fee" in blocks[7]
 
 
 @pytest.mark.parametrize(

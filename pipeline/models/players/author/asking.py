@@ -12,8 +12,9 @@ from pydantic import ValidationError
 from pipeline.models.players.schemas import schema_of
 from pipeline.models.players.seat import Seat
 from pipeline.models.prompts import Prompts, shipped
+from pipeline.models.prompts import fence as mark_for
 from pipeline.models.structured import Unreadable, read_json
-from pipeline.records import ChatAnswer, Json, Message, Outcome, Record, Usage, content_id
+from pipeline.records import ChatAnswer, Json, Message, Outcome, Record, Usage
 
 A = TypeVar("A", bound=Record)
 
@@ -103,7 +104,7 @@ class Talk:
         kept = self.messages[: 2 if self.messages[0].role == "system" else 1]
         file = self.pen.prompts.get("author/anew" if self.pen.terse else "author/again")
         shown = problem[: 500 if self.pen.terse else 1500]
-        told = file.render(problem=shown, fence=fence(shown))
+        told = file.render(problem=shown)
         if self.pen.terse:
             request = kept[-1].replace(content=f"{kept[-1].content}\n\n{told[0].content}")
             self.messages = (*kept[:-1], request)
@@ -143,11 +144,7 @@ def fence(*shown: Json) -> str:
     It depends on the first of them, as long as it can: an endpoint that keeps the beginning of a prompt need not read
     the same world again for each of its tools.
     """
-    text = json.dumps(shown, ensure_ascii=False, default=str)
-    mark = content_id("data", [shown[0] if shown else ""])
-    while mark in text:
-        mark = content_id("data", [mark, text])
-    return mark
+    return mark_for(list(shown), shown[0] if shown else "")
 
 
 def lines(values: Iterable[Json]) -> list[str]:
