@@ -33,7 +33,7 @@ LOCAL = "unix:///var/run/docker.sock"
 
 
 class OwnEngine:
-    """A `dockerd` in namespaces of its own: with it go its containers and mounts, as with a machine that crashes."""
+    """A `dockerd` in namespaces of its own, network included: with it go its containers and mounts, as with a machine that crashes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -42,7 +42,16 @@ class OwnEngine:
 
     async def start(self) -> None:
         folder = self.folder
-        command = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "dockerd"]
+        command = [
+            "unshare",
+            "--mount",
+            "--net",
+            "--pid",
+            "--fork",
+            "--mount-proc",
+            "--kill-child",
+            "dockerd",
+        ]
         command += ["--host", self.host, "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec"]
         command += [
             "--pidfile",
