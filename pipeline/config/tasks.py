@@ -40,7 +40,9 @@ class TasksConfig(Section):
     neighbors: int = Field(default=48, ge=0)
     """Worlds among which a unit of work looks for distractors and second worlds."""
     fault_rate: float = Field(default=0.3, ge=0, le=1)
-    """Share of tasks with an injected fault, as far as one fits."""
+    """Share of tasks with injected faults, as far as one fits."""
+    fault_counts: Weights[Annotated[int, Field(ge=1, le=8)]] = {1: 0.7, 2: 0.2, 3: 0.1}
+    """Weight of so many faults in a task that has some, each at a call of its own, as far as they fit together."""
     faults: Weights[str] = {
         "error": 1.0,
         "rate_limit": 1.0,

@@ -115,7 +115,7 @@ class UserMachine:
     def _answer(self, text: str) -> UserMove | None:
         goal = self.goal
         question = "?" in text
-        if question:
+        if question and not (self._acted and _MORE.search(text)):
             asked = self._asked_for(text)
             if asked:
                 return self._tell(asked)

@@ -16,6 +16,8 @@ class Lives:
     def __init__(self, world: World, copies: Sequence[SqlWorld]) -> None:
         self.world = world
         self.copies = copies
+        self.reads = frozenset(tool.name for tool in world.tools if tool.annotations.read_only)
+        """Names of the tools that change nothing."""
 
     def reset(self) -> None:
         """Back to the seeds, all clocks at the start of the conversation."""

@@ -296,13 +296,13 @@ def _habit_checks(world: World, calls: Sequence[ReferenceCall], confirms: str) -
 
 
 def _recovery_checks(world: World, faults: Sequence[Fault]) -> Iterable[Check]:
-    for fault in faults:
-        if fault.kind.startswith("timeout") and not world.tool_by_name[fault.tool].annotations.read_only:
+    for tool in dict.fromkeys(fault.tool for fault in faults if fault.kind.startswith("timeout")):
+        if not world.tool_by_name[tool].annotations.read_only:
             yield PolicyCheck(
-                name=f"looks before repeating {fault.tool}",
+                name=f"looks before repeating {tool}",
                 rule="After a time-out it reads the state before it tries again.",
                 form="recheck",
-                tool=fault.tool,
+                tool=tool,
             )
 
 

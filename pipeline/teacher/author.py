@@ -125,7 +125,7 @@ class TeacherAuthor:
         faults = plan_faults(self.config, sketch, rng)
         if not rehearse(sketch.lives, sketch.calls, faults):
             return None
-        lost = unanswered(sketch.calls, faults)
+        lost = unanswered(sketch, faults)
         told = {goal: values for goal, values in sketch.told.items() if goal not in lost}
         facts = tuple(sketch.facts[name] for name in _used(sketch))
         axes = axes_of(world, sketch.goals, sketch.calls, facts, faults, offered, len(worlds), len(lent))

@@ -1,17 +1,17 @@
-"""Which fault a task gets: drawn by configured weights from those that a careful agent can get through, or has to
+"""Which faults a task gets: drawn by configured weights from those that a careful agent can get through, or has to
 stop at."""
 
 from __future__ import annotations
 
 import random
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
 from pipeline.config.tasks import TasksConfig
 from pipeline.records import Call, Fault, Json, ReferenceCall
 from pipeline.tasks.lives import Lives
+from pipeline.teacher.meeting import Caller
 from pipeline.teacher.sketch import REFUSES, Sketch
 from pipeline.worlds.tongues import tongue_of
 
@@ -20,51 +20,80 @@ _WAITS = (2.0, 5.0, 10.0, 30.0)
 
 @dataclass(frozen=True)
 class Planned:
-    """A fault, and the reference calls as they are under it."""
+    """A fault at a reference call, and the reference calls as they are under it."""
 
+    kind: str
+    position: int
     fault: Fault
     calls: list[ReferenceCall]
     weight: float
+    final: bool
+    """The calls end with it."""
+
+    def beside(self, other: Planned) -> bool:
+        """Whether both can be met: at different calls, before what ends the calls. After a list that was cut without
+        a word, looking again would show a change where there is none."""
+        first, last = sorted((self, other), key=lambda one: one.position)
+        cut = {self.kind, other.kind}
+        return (
+            first.position < last.position
+            and not first.final
+            and not ("truncated" in cut and any(kind.startswith("timeout") for kind in cut))
+        )
 
 
 def plan_faults(config: TasksConfig, sketch: Sketch, rng: random.Random) -> tuple[Fault, ...]:
-    """At most one fault, put into the sketch: where it lasts, the calls end with it and their goal is blocked."""
+    """Faults at some of the calls, put into the sketch: where one lasts, the calls end with it and their goal is
+    blocked."""
     if not sketch.calls or rng.random() >= config.fault_rate:
         return ()
-    found: dict[str, list[Planned]] = defaultdict(list)
-    for kind, planned in _possible(config, sketch, rng):
-        found[kind].append(planned)
-    if not found:
-        return ()
-    # First the kind by its configured weight, then the place: a rare place does not make a kind rare.
-    kind = rng.choices(list(found), [config.faults[one] for one in found])[0]
-    chosen = rng.choices(found[kind], [one.weight for one in found[kind]])[0]
-    if chosen.calls is not sketch.calls:
-        goal = chosen.calls[-1].goal
-        sketch.calls = chosen.calls
+    counts = list(config.fault_counts)
+    wanted = rng.choices(counts, [config.fault_counts[count] for count in counts])[0]
+    open_, chosen = list(_possible(config, sketch, rng)), list[Planned]()
+    while open_ and len(chosen) < wanted:
+        # First the kind by its configured weight, then the place: a rare place does not make a kind rare.
+        kinds = list(dict.fromkeys(one.kind for one in open_))
+        kind = rng.choices(kinds, [config.faults[one] for one in kinds])[0]
+        places = [one for one in open_ if one.kind == kind]
+        taken = rng.choices(places, [one.weight for one in places])[0]
+        chosen.append(taken)
+        open_ = [one for one in open_ if one.beside(taken)]
+    for end in (one for one in chosen if one.final):
+        goal = end.calls[-1].goal
+        sketch.calls = end.calls
         sketch.goals[goal] = sketch.goals[goal].replace(kind="blocked")
         sketch.told[goal] = ()
-    return (chosen.fault,)
+    return _numbered(sketch, {one.position: one.fault for one in chosen})
 
 
-def _possible(config: TasksConfig, sketch: Sketch, rng: random.Random) -> Iterator[tuple[str, Planned]]:
+def _numbered(sketch: Sketch, at: Mapping[int, Fault]) -> tuple[Fault, ...]:
+    """The faults with the numbers that their calls have when earlier faults have made some calls necessary twice."""
+    caller = Caller(sketch.lives.reads)
+    numbered = []
+    for position, call in enumerate(sketch.calls):
+        if position in at:
+            numbered.append(caller.add(at[position]))
+        if not call.withdrawn:
+            caller.make(call)
+    return tuple(numbered)
+
+
+def _possible(config: TasksConfig, sketch: Sketch, rng: random.Random) -> Iterator[Planned]:
     """Every fault of a kind that is wanted, at every call where it can be met."""
     answers = _answers(sketch)
     # Refusals come in the words of the tool: in another language they would have to be translated.
     silent = () if tongue_of(sketch.lives.world) == "en" else ("changed",)
-    seen: Counter[str] = Counter()
     for position, call in enumerate(sketch.calls):
         if call.withdrawn:
             continue
-        seen[call.tool] += 1
         tool_weight = _weight(config, call.tool)
         for kind, make in _MAKERS.items():
             if not config.faults.get(kind) or not tool_weight or kind in silent:
                 continue
-            fault = Fault(tool=call.tool, nth=seen[call.tool], kind="error")
-            planned = make(sketch, position, fault, answers, rng)
-            if planned is not None:
-                yield kind, Planned(planned[0], planned[1], tool_weight)
+            made = make(sketch, position, Fault(tool=call.tool, nth=1, kind="error"), answers, rng)
+            if made is not None:
+                fault, calls = made
+                yield Planned(kind, position, fault, calls, tool_weight, calls is not sketch.calls)
 
 
 def _weight(config: TasksConfig, tool: str) -> float:
@@ -149,8 +178,10 @@ def _stale(sketch: Sketch, position: int, fault: Fault, answers: list[Json], rng
 
 
 def _lasts(sketch: Sketch, position: int) -> bool:
-    """Whether a fault at a call may last: the call belongs to the last goal, and so do all later ones of its tool."""
+    """Whether a fault at a call may last: the call belongs to the last goal, and is not made with a wrong value first."""
     call = sketch.calls[position]
+    if any(sketch.facts[one.fact].disclosure == "corrected" for one in call.sources.values() if one.fact):
+        return False
     kind = sketch.goals[call.goal].kind
     return call.goal == len(sketch.goals) - 1 and kind in ("act", "ask") and call.error is None
 
@@ -202,7 +233,7 @@ _MAKERS: dict[str, Callable[[Sketch, int, Fault, list[Json], random.Random], Mad
 
 def _visible(lives: Lives, calls: Sequence[ReferenceCall], position: int) -> bool:
     """Whether reading again shows if a write took place: the last lookup before it answers as it did until the write,
-    and differently after it."""
+    and something else after it."""
     lives.reset()
     last: tuple[ReferenceCall, Json] | None = None
     for call in calls[:position]:
@@ -215,17 +246,14 @@ def _visible(lives: Lives, calls: Sequence[ReferenceCall], position: int) -> boo
         return False
     before = lives.call(last[0].tool, last[0].arguments).value
     write = lives.call(calls[position].tool, calls[position].arguments)
-    after = lives.call(last[0].tool, last[0].arguments).value
-    return write.ok and bool(before == last[1]) and bool(after != before)
+    after = lives.call(last[0].tool, last[0].arguments)
+    return write.ok and bool(before == last[1]) and after.ok and bool(after.value != before)
 
 
-def unanswered(calls: Sequence[ReferenceCall], faults: Sequence[Fault]) -> set[int]:
+def unanswered(sketch: Sketch, faults: Sequence[Fault]) -> set[int]:
     """Goals whose result is lost on the way, so that nobody can be asked to tell it."""
-    lost = {(fault.tool, fault.nth) for fault in faults if fault.kind == "timeout_after"}
-    seen: Counter[str] = Counter()
-    goals = set()
-    for call in calls:
-        seen[call.tool] += not call.withdrawn
-        if (call.tool, seen[call.tool]) in lost:
-            goals.add(call.goal)
-    return goals
+    caller = Caller(sketch.lives.reads, faults)
+    for call in sketch.calls:
+        if not call.withdrawn:
+            caller.make(call)
+    return caller.lost

@@ -222,9 +222,10 @@ class TeacherPolicy:
                     self._say.say("not_found", self._rng, value=fact.wrong or "", labels=fact.label)
                 )
                 continue
-            if self._flaw and self._flaw.kind == "ignored_error" and self._flaw.takes(call.goal):
+            flaw = self._flaw if done.code != "PARTIAL" else None  # half a list may well be enough
+            if flaw and flaw.kind == "ignored_error" and flaw.takes(call.goal):
                 self._results[step] = _Done(ok=True, unseen=True)
-                self._note = self._flaw.note
+                self._note = flaw.note
                 return
             if done.code == "TIMEOUT" and call.tool not in self._reads:
                 yield from self._recheck(step)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline.records import ArgumentSource, Fact, Failure, Fault, Goal, Json, ReferenceCall
 from pipeline.tasks.lives import Lives
 from pipeline.teacher.drafts import Draft
+from pipeline.teacher.meeting import Caller
 from pipeline.worlds.mixed import MixedWorld
 
 REFUSES = {"denied": str(Failure.PERMISSION_DENIED), "error": str(Failure.UNAVAILABLE)}
@@ -91,13 +91,12 @@ def rehearse(lives: Lives, calls: Sequence[ReferenceCall], faults: Sequence[Faul
     state in `lives`."""
     lives.reset()
     results: list[Json] = []
-    seen: Counter[str] = Counter()
+    caller = Caller(lives.reads, faults)
     for call in calls:
         if call.withdrawn:
             results.append(None)
             continue
-        seen[call.tool] += 1
-        fault = _lasting(faults, call.tool, seen[call.tool])
+        fault = caller.make(call)
         if not _read(call, results):
             return False
         if fault is not None and fault.kind in REFUSES:
@@ -113,19 +112,6 @@ def rehearse(lives: Lives, calls: Sequence[ReferenceCall], faults: Sequence[Faul
         if code != call.error:
             return False
     return True
-
-
-def _lasting(faults: Sequence[Fault], tool: str, nth: int) -> Fault | None:
-    """The fault due for a call, of those that change what a correct agent can reach."""
-    return next(
-        (
-            fault
-            for fault in faults
-            if fault.tool == tool
-            and ((fault.permanent and nth >= fault.nth) or (fault.kind == "changed" and nth == fault.nth))
-        ),
-        None,
-    )
 
 
 def _read(call: ReferenceCall, results: Sequence[Json]) -> bool:

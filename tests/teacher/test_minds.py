@@ -100,6 +100,20 @@ async def test_every_kind_of_fault(kind: str) -> None:
             assert len(met) == 1, "it gives up at once"
 
 
+async def test_several_faults_in_one_task_are_all_met() -> None:
+    """Each with the number that its call has after the repetitions that earlier ones made necessary."""
+    tasks = await _tasks(20, fault_rate=1.0, fault_counts={3: 1.0}, goal_counts={2: 1.0})
+    several = [task for task in tasks if len(task.faults) == 3]
+    assert several
+    for task in several:
+        trajectory, judgement = await _play(task)
+        assert judgement.passed, judgement.reason
+        met = [event.fault for event in trajectory.events if event.fault]
+        assert [(one.tool, one.nth, one.kind) for one in met] == [
+            (one.tool, one.nth, one.kind) for one in task.faults
+        ]
+
+
 @pytest.mark.parametrize("language", ["de", "es", "fr"])
 async def test_other_languages(language: str) -> None:
     tasks = await _tasks(12, languages={language: 1.0})
