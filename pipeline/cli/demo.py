@@ -21,8 +21,7 @@ def summary(folder: RunFolder, out: Path, report: ExportReport) -> str:
     name = folder.name.replace("'", "''")
     funnel = catalog.query(
         "select stage, sum(entered) as entered, sum(kept) as kept, sum(rejected) as rejected, sum(failed) as failed, "
-        f"sum(pending) as pending from funnel where run = '{name}' group by stage order by min(case stage "
-        "when 'worlds' then 1 when 'tasks' then 2 else 3 end)"
+        f"sum(pending) as pending from funnel where run = '{name}' group by stage order by min(step)"
     )
     rates = catalog.query(
         "select difficulty, count(*) as attempts, sum(passed::int) as kept, round(avg(passed::int), 3) as pass_rate "

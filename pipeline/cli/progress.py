@@ -1,16 +1,25 @@
-"""Progress of a run on stderr: a live line on a terminal, plain lines elsewhere."""
+"""Progress of a run on stderr: a live line on a terminal, plain lines elsewhere.
+
+What units have finished stands in the funnel; what is under way stands in their journals, read beside their writers.
+"""
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pipeline.store import RunFolder
+
+_SILENCE = 60.0
+"""Seconds after which a plain line says where things stand, although no unit was finished."""
 
 
 @contextmanager
@@ -27,29 +36,123 @@ def watching(folder: RunFolder) -> Iterator[None]:
 
 
 def _watch(folder: RunFolder, stop: threading.Event) -> None:
-    live, started, shown = sys.stderr.isatty(), time.monotonic(), ""
+    live, shown, said = sys.stderr.isatty(), "", time.monotonic()
+    present = _Present(folder)
     while not stop.wait(1.0):
-        line = progress_line(folder)
+        finished = progress_line(folder)
+        line = f"{finished}{present.text()}"
         if live:
-            print(
-                f"\r\x1b[2K{line} · {time.monotonic() - started:.0f} s", end="", file=sys.stderr, flush=True
-            )
-        elif line != shown:
+            print(f"\r\x1b[2K{line}", end="", file=sys.stderr, flush=True)
+        elif finished != shown or time.monotonic() - said > _SILENCE:
             print(line, file=sys.stderr, flush=True)
-        shown = line
+            said = time.monotonic()
+        shown = finished
     final = progress_line(folder)
-    print(f"\r\x1b[2K{final}" if live else final, file=sys.stderr, flush=True)
+    if live or final != shown:
+        print(f"\r\x1b[2K{final}" if live else final, file=sys.stderr, flush=True)
+
+
+class _Present:
+    """The stage under way: how many of its units stand, what the journals of the others hold, what models were asked in
+    the whole run so far, and how long the stage may still take."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        from pipeline.stages.context import Context
+        from pipeline.stages.units import stages_of
+
+        self._context = Context.open(folder.path)
+        self._ahead = list(stages_of(folder.flow, self._context.config))
+        self._units = 0
+        self._enter()
+
+    def _enter(self) -> None:
+        """The first stage that has units left; what came before it stands, so that its units can be counted."""
+        from pipeline.stages.units import STAGES
+
+        while self._ahead:
+            self._units = STAGES[self._ahead[0]].units(self._context)
+            self._began, self._since = self._standing(), time.monotonic()
+            if self._began < self._units:
+                self._spent = self._context.spent()
+                self._seen = self._began
+                return
+            self._ahead.pop(0)
+
+    def _standing(self) -> int:
+        return len(self._context.folder.units(self._ahead[0]))
+
+    def text(self) -> str:
+        """` · now trajectories: 3 of 6 units, 58 finished in others; 412 model calls, …; about 12 min left`."""
+        if self._ahead and self._standing() >= self._units:
+            self._enter()
+        if not self._ahead:
+            return ""
+        stage, standing = self._ahead[0], self._standing()
+        if standing != self._seen:
+            self._seen, self._spent = standing, self._context.spent()
+        found = [_under_way(path) for path in (self._context.folder.path / "journal").glob(f"{stage}-*.db")]
+        text = f" · now {stage}: {standing} of {self._units} units"
+        if finished := sum(one.finished for one in found):
+            text += f", {finished} finished in others"
+        if self._context.asks_models:
+            calls, cached, tokens, cost = (
+                sum(values) + before
+                for values, before in (
+                    ((one.calls for one in found), self._spent.calls),
+                    ((one.cached for one in found), self._spent.cached),
+                    ((one.tokens for one in found), self._spent.tokens_in + self._spent.tokens_out),
+                    ((one.cost for one in found), self._spent.cost),
+                )
+            )
+            text += f"; {calls} model calls, {cached} cached, {tokens} tokens, {cost:.4f}"
+        if done := standing - self._began:
+            left = (time.monotonic() - self._since) / done * (self._units - standing)
+            text += f"; about {left / 60:.0f} min left" if left > 90 else f"; about {left:.0f} s left"
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class _UnderWay:
+    """What the journal of one unfinished unit holds."""
+
+    finished: int = 0
+    calls: int = 0
+    cached: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+
+def _under_way(journal: Path) -> _UnderWay:
+    """Reads beside the writer; a journal that has just gone, or is just being made, holds nothing."""
+    try:
+        with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            (finished,) = database.execute("select count(*) from finished").fetchone()
+            return _UnderWay(finished, *database.execute(_ASKED).fetchone())
+    except sqlite3.OperationalError:
+        return _UnderWay()
+
+
+_ASKED = """
+with asked as (select substr(answer, 1, instr(answer, char(10)) - 1) as row from answers), counted as (
+    select row ->> 'cached' as cached, (row ->> 'tokens_in') + (row ->> 'tokens_out') as tokens, row ->> 'cost' as cost
+    from asked)
+select count(*) filter (where not cached), count(*) filter (where cached),
+    coalesce(sum(tokens) filter (where not cached), 0), coalesce(sum(cost) filter (where not cached), 0.0) from counted
+"""
 
 
 def progress_line(folder: RunFolder) -> str:
     """`NAME: worlds 12 kept · tasks 240 kept, 21 rejected · …`, with tokens and cost where there are any."""
+    from pipeline.store.tables import step
+
     stages: dict[str, list[float]] = {}
     for row in folder.rows("funnel"):
         sums = stages.setdefault(row["stage"], [0, 0, 0, 0, 0, 0.0])
         for index, key in enumerate(("kept", "rejected", "failed", "pending", "tokens", "cost")):
             sums[index] += row[key]
     parts = []
-    for stage, (kept, rejected, failed, pending, tokens, cost) in stages.items():
+    for stage in sorted(stages, key=step):
+        kept, rejected, failed, pending, tokens, cost = stages[stage]
         text = f"{stage} {kept:.0f} kept"
         text += f", {rejected:.0f} rejected" if rejected else ""
         text += f", {failed:.0f} failed" if failed else ""

@@ -30,8 +30,7 @@ def collect(data: Path, run: str | None) -> dict[str, Any]:
         "funnel": rows(
             "select stage, sum(entered)::bigint as entered, sum(kept)::bigint as kept, sum(rejected)::bigint as rejected, "
             "sum(failed)::bigint as failed, sum(pending)::bigint as pending, sum(tokens)::bigint as tokens, sum(cost) as cost "
-            "from funnel {where} group by stage order by min(case stage when 'worlds' then 1 when 'domains' then 1.5 when 'evolve' then 2 when 'mcp' "
-            "then 3 when 'tasks' then 4 when 'trajectories' then 5 else 6 end)"
+            "from funnel {where} group by stage order by min(step), stage"
         ),
         "pass_rate": rows(
             "select difficulty, count(*) as attempts, sum(passed::int)::bigint as kept, avg(passed::int) as pass_rate "

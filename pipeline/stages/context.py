@@ -120,6 +120,7 @@ class Context:
             "model_calls", columns=("tokens_in", "tokens_out", "cost", "cached", "outcome")
         ):
             totals.errors += row["outcome"] in ("failed", "invalid")
+            totals.cached += row["cached"]
             if not row["cached"]:
                 totals.calls += 1
                 totals.tokens_in += row["tokens_in"]

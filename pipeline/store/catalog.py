@@ -21,7 +21,7 @@ from pipeline.store.files import sync_file, told_when_full
 from pipeline.store.folder import names
 from pipeline.store.result import Result, told_of_sql
 from pipeline.store.shards import to_arrow, write_parquet
-from pipeline.store.tables import SCHEMA_VERSION, TABLES
+from pipeline.store.tables import SCHEMA_VERSION, STAGES, TABLES
 
 BUILDING = ".catalog-"
 """How the names of folders begin in which a catalog is being made."""
@@ -54,10 +54,11 @@ _DERIVED = {
     "pairs": f"""
         select p.* from all_pairs p left join ({_SELECTED}) l using (run)
         where coalesce(p.round, 0) = coalesce(l.latest, 0)""",
-    "funnel": """
-        select run, stage, sum(entered)::bigint as entered, sum(kept)::bigint as kept,
-            sum(rejected)::bigint as rejected, sum(failed)::bigint as failed, sum(pending)::bigint as pending,
-            sum(tokens)::bigint as tokens, sum(cost) as cost
+    "funnel": f"""
+        select run, stage, coalesce(list_position({STAGES}, stage), {len(STAGES) + 1}) as step,
+            sum(entered)::bigint as entered, sum(kept)::bigint as kept, sum(rejected)::bigint as rejected,
+            sum(failed)::bigint as failed, sum(pending)::bigint as pending, sum(tokens)::bigint as tokens,
+            sum(cost) as cost
         from all_funnel group by run, stage""",
 }
 """Views that say more than their table; the table itself is then the view `all_NAME`."""

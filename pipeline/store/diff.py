@@ -142,7 +142,7 @@ def _versions(catalog: Catalog, run: RunFolder) -> dict[str, Json]:
 
 
 def _funnel(catalog: Catalog, run: str) -> dict[str, Json]:
-    sql = f"select stage, entered, kept, rejected, failed, pending from funnel where run = '{run}' order by stage"
+    sql = f"select stage, entered, kept, rejected, failed, pending from funnel where run = '{run}' order by step"
     names = ("entered", "kept", "rejected", "failed", "pending")
     return {
         f"{row[0]} {name}": value

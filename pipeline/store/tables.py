@@ -16,6 +16,17 @@ import pyarrow as pa
 SCHEMA_VERSION = 3
 """Raised when a column is added, removed or retyped; a run folder of another version is refused."""
 
+STAGES = (
+    "worlds domains evolve mcp tasks played environment trajectories resumed code_tasks code selection documents rephrase"
+).split()
+"""The stages of a run in the order in which it walks through them; those of looking again come after."""
+
+
+def step(stage: str) -> int:
+    """The place of a stage in a run, from 1."""
+    return STAGES.index(stage) + 1 if stage in STAGES else len(STAGES) + 1
+
+
 Row = dict[str, Any]
 """Column name to value; a missing column is null."""
 

@@ -171,7 +171,7 @@ def test_shared_rows_appear_once_and_the_funnel_adds_up(filled: RunFolder) -> No
     catalog = Catalog(filled.data_dir)
     assert catalog.query("select count(*) from toolsets").rows() == [(1,)]
     assert catalog.query("select count(*) from snapshots").rows() == [(1,)]
-    assert catalog.query("select stage, entered, kept, tokens from funnel order by stage").rows() == [
+    assert catalog.query("select stage, entered, kept, tokens from funnel order by step").rows() == [
         ("tasks", 4, 4, 0),
         ("trajectories", 4, 4, 408),
     ]
@@ -376,3 +376,10 @@ def test_several_processes_may_make_the_first_catalog_at_once(tmp_path: Path) ->
     said = [process.communicate() for process in started]
     assert said == [(b"0\n", b"")] * 4
     assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["catalog.duckdb", "runs"]
+
+
+def test_the_funnel_follows_the_order_of_the_stages() -> None:
+    from pipeline.stages.units import FLOWS
+    from pipeline.store.tables import STAGES
+
+    assert tuple(STAGES) == FLOWS["all"]

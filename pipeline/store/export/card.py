@@ -15,6 +15,7 @@ from pipeline.store.export.convert import Plan
 from pipeline.store.export.formats import FORMATS
 from pipeline.store.export.outcome import ExportReport
 from pipeline.store.folder import RunFolder
+from pipeline.store.tables import step
 
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 _TITLES = {"text": "Rewritten texts", "preference": "Preferences between agentic trajectories"}
@@ -137,11 +138,19 @@ def _funnel(runs: Sequence[RunFolder]) -> str:
             key = run.name, row["stage"]
             totals[key].update({name: row[name] or 0 for name in names})
             costs[key] += row["cost"] or 0
-    rows = [(*key, *(values[name] for name in names), costs[key]) for key, values in totals.items()]
+    rows = [
+        (*key, *(values[name] for name in names), costs[key])
+        for key, values in sorted(totals.items(), key=_place)
+    ]
     parts = [f"The run {run.name} was {run.status}, not finished, when this was made." for run in _open(runs)]
     if rows:
         parts.append(_table(("run", "stage", *names, "cost"), rows))
     return "## Where it comes from\n\n" + "\n\n".join(parts) if parts else ""
+
+
+def _place(total: tuple[tuple[str, str], Counter[str]]) -> tuple[str, int]:
+    (run, stage), _ = total
+    return run, step(stage)
 
 
 def _open(runs: Sequence[RunFolder]) -> list[RunFolder]:
