@@ -12,7 +12,7 @@ from pipeline.rephrase.blocks import blocks
 _SAMPLE = 20_000
 _SPOKEN = 6_000
 """Characters in which prose is looked for."""
-_HEARD = 1_200
+_HEARD = 800
 """Characters of prose that decide on the language."""
 _FORMULA = re.compile(
     r"\$\$.+?\$\$|\\\[.+?\\\]|\\\(.+?\\\)|\$[^$\n]{1,300}\$|\\begin\{(?:align|equation)", re.DOTALL
@@ -33,10 +33,10 @@ _NOTICE = re.compile(
 
 def language_of(text: str, default: str = "en") -> str:
     """ISO 639-1 code of the prose in `text` (formulas, code and marks left out); `default` for too little prose."""
-    prose = _PLAIN.sub(" ", text[:_SPOKEN])
+    prose = " ".join(_PLAIN.sub(" ", text[:_SPOKEN]).split())[:_HEARD]
     if sum(map(len, _WORDS.findall(prose))) < 20:
         return default
-    language, _ = py3langid.classify(prose[:_HEARD])
+    language, _ = py3langid.classify(prose)
     return str(language)
 
 
