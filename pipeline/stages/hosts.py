@@ -16,7 +16,7 @@ from pipeline.worlds.host import ToolHost
 from pipeline.worlds.live import LiveHost
 from pipeline.worlds.server_pool import Servers
 from pipeline.worlds.servers import ServerEntry, read_servers
-from pipeline.worlds.simulated import Memory, SimulatedHost, SliceLimits
+from pipeline.worlds.simulated import Memory, ProgramSimulator, SimulatedHost, SliceLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,9 @@ async def open_host(task: Task, world: World | None, parts: HostParts) -> ToolHo
             raise TaskError(f"Task {task.id} has an initial state, which no live server can be given.")
         return Recorder(await LiveHost.open(task.agent.toolset.tools, parts.servers))
     if task.host == "simulated" and world is not None and parts.simulate is not None:
-        return parts.played(world, task.initial)
+        played = parts.played(world, task.initial)
+        computed = isinstance(parts.simulators[world.id], ProgramSimulator)
+        return played if computed else Recorder(played)  # what a model said cannot be had again
     if task.host == "sql" and world is not None:
         return mixed.open_host(world, task.initial)
     raise TaskError(f"No host can be opened for task {task.id}: {task.host}, world {task.world or 'none'}.")

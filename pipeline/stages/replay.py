@@ -70,8 +70,9 @@ async def replay_trajectory(data: Path, id: str, *, live: bool = False) -> Repla
     if live and task.host == "live":
         async with host_parts(config, [task]) as parts:
             return await replay_on(await open_host(task, None, parts), trajectory, task, limit)
-    if kept:
-        recording = CassetteHost(task.agent.toolset.tools, [Recorded.from_row(one) for one in kept])
+    recorded = [Recorded.from_row(one) for one in kept]
+    if recorded and task.host == "live":
+        recording = CassetteHost(task.agent.toolset.tools, recorded)
         return await replay_on(recording, trajectory, task, limit)
     ids = ", ".join(f"'{one}'" for one in sorted(world_ids([task])))
     records = catalog.query(
@@ -89,7 +90,9 @@ async def replay_trajectory(data: Path, id: str, *, live: bool = False) -> Repla
         ).dicts()
         states = {one.ref: one for one in map(snapshot_of, rows)}
         by_rules = trajectory.versions.simulator == TEACHER
-        player = ProgramSimulator(world) if by_rules else RecordedSimulator(world, trajectory, states)
+        player = (
+            ProgramSimulator(world) if by_rules else RecordedSimulator(world, trajectory, states, recorded)
+        )
         played = SimulatedHost(world, player, task.initial, repairs=0)
         return await replay_on(played, trajectory, task, limit)
     return await replay(trajectory, task, world, limit)

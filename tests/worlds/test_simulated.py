@@ -14,12 +14,28 @@ from pipeline.config.models import Endpoint as Place
 from pipeline.config.models import Model, ModelsConfig
 from pipeline.models import Models
 from pipeline.models.players import ModelSimulator, Seat
-from pipeline.records import Json, Scene, SimulatedCall, ToolSpec, World, canonical_json
+from pipeline.records import (
+    Call,
+    Event,
+    Fault,
+    Json,
+    Scene,
+    SimulatedCall,
+    ToolCall,
+    ToolSpec,
+    Trajectory,
+    World,
+    canonical_json,
+)
+from pipeline.rollout.episode import render_result
+from pipeline.worlds.cassette import Recorder
+from pipeline.worlds.faults import Answer, FaultyHost
 from pipeline.worlds.load import load_world
 from pipeline.worlds.simulated import (
     ErringSimulator,
     Memory,
     ProgramSimulator,
+    RecordedSimulator,
     SimulatedHost,
     hidden,
     slice_of,
@@ -305,3 +321,57 @@ def test_calls_in_the_sample_start_where_they_say() -> None:
     assert calls == sample_calls(BIKES, 40, seed=3)
     assert all(isinstance(call, Sampled) for call in calls)
     assert {call.tool for call in calls} == {tool.name for tool in BIKES.tools}
+
+
+def test_a_recording_answers_again_under_every_fault(truth: ProgramSimulator) -> None:
+    """Also where somebody else was first, an answer was lost, or came from the past."""
+    other = Call(tool="start_hire", arguments={"member_id": "M002", "bike_id": "B011"})
+    plan = [
+        Fault(tool="start_hire", nth=1, kind="changed", by=(other,)),
+        Fault(tool="start_hire", nth=2, kind="timeout_after"),
+        Fault(tool="list_bikes", nth=2, kind="stale"),
+        Fault(tool="list_bikes", nth=3, kind="partial"),
+    ]
+    small: dict[str, Json] = {"size": "small"}
+    calls: list[tuple[str, dict[str, Json]]] = [
+        ("list_bikes", small),
+        ("start_hire", HIRE),
+        ("start_hire", {"member_id": "M001", "bike_id": "B001"}),
+        ("list_bikes", small),
+        ("list_bikes", small),
+    ]
+
+    async def play(host: SimulatedHost | Recorder) -> list[Answer]:
+        faulty = FaultyHost(host, plan)
+        try:
+            return [await faulty.call(name, arguments) for name, arguments in calls]
+        finally:
+            await host.close()
+
+    async def run() -> None:
+        played = SimulatedHost(UNSEEN, truth)
+        recorder = Recorder(played)
+        states = {played.snapshot().ref: played.snapshot()}
+        faulty, events = FaultyHost(recorder, plan), []
+        for number, (name, arguments) in enumerate(calls):
+            answer = await faulty.call(name, arguments)
+            states[played.snapshot().ref] = played.snapshot()
+            said, id_ = answer.result, f"call_{number}"
+            call = ToolCall(id=id_, name=name, raw=canonical_json(arguments), arguments=arguments)
+            events += [
+                Event(index=2 * number, turn=number, role="assistant", calls=(call,)),
+                Event(
+                    index=2 * number + 1, turn=number, role="tool", call_id=id_, name=name, content=render_result(said, 20_000), ok=said.ok,
+                    before=said.before, after=said.after, fault=answer.fault,
+                ),
+            ]  # fmt: skip
+        await recorder.close()
+        first = [(event.content, event.before, event.after) for event in events if event.role == "tool"]
+        assert json.loads(first[1][0])["error"] == "NOT_AVAILABLE"
+        assert first[1][1] != first[1][2]
+        trajectory = Trajectory.model_construct(events=tuple(events))
+        again = RecordedSimulator(UNSEEN, trajectory, states, recorder.take())
+        answers = await play(SimulatedHost(UNSEEN, again, repairs=0))
+        assert [(render_result(a.result, 20_000), a.result.before, a.result.after) for a in answers] == first
+
+    asyncio.run(run())

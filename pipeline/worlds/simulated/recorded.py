@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from pipeline.records import Json, Scene, SimulatedCall, Snapshot, ToolSpec, Trajectory, World, canonical_json
+from pipeline.worlds.cassette import Recorded
 from pipeline.worlds.simulated.programs import patch_of
 from pipeline.worlds.sql import RowChange, SqlWorld
 
@@ -13,25 +14,45 @@ from pipeline.worlds.sql import RowChange, SqlWorld
 class RecordedSimulator:
     """Answers each call of one trajectory as it was answered then; the engine validates it anew.
 
-    `snapshots` are the recorded states by reference, the first one included.
+    `snapshots` are the recorded states by reference, the first one included; `cassette` holds the answers that the host
+    gave, also those that a fault kept from the agent. What somebody else changed before a call is part of that call's
+    patch: his own calls have no answer here, and change nothing.
     """
 
     name = "recorded"
 
-    def __init__(self, world: World, trajectory: Trajectory, snapshots: Mapping[str, Snapshot]) -> None:
+    def __init__(
+        self,
+        world: World,
+        trajectory: Trajectory,
+        snapshots: Mapping[str, Snapshot],
+        cassette: Sequence[Recorded] = (),
+    ) -> None:
         self._known: dict[tuple[str, str, str], SimulatedCall] = {}
         live = SqlWorld(world)
         asked = {call.id: call for event in trajectory.events for call in event.calls}
+        tables = live.runtime.image.tables
+
+        def patch(before: str, after: str) -> tuple[dict[str, Json], ...]:
+            start, end = _changes(live, snapshots.get(before)), _changes(live, snapshots.get(after))
+            return patch_of(start, end, tables)
+
         try:
+            for one in cassette:
+                said = one.result
+                if said.before in snapshots and said.after in snapshots:
+                    key = (said.before, one.tool, canonical_json(one.arguments))
+                    changed = patch(said.before, said.after)
+                    self._known[key] = SimulatedCall(said.value, said.error, () if said.error else changed)
             for event in trajectory.events:
                 call = asked.get(event.call_id)
-                lost = event.fault is not None and event.fault.kind != "partial"
+                lost = event.fault is not None and event.fault.kind != "changed"
                 if event.role != "tool" or call is None or lost or event.before not in snapshots:
                     continue
-                before, after = (_changes(live, snapshots.get(ref)) for ref in (event.before, event.after))
                 key = (event.before, event.name, canonical_json(call.arguments or {}))
-                patch = patch_of(before, after, live.runtime.image.tables)
-                self._known[key] = _answer(event.content, bool(event.ok), patch)
+                if key not in self._known:
+                    answer = _answer(event.content, bool(event.ok), patch(event.before, event.after))
+                    self._known[key] = answer
         finally:
             live.close()
 
