@@ -6,7 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-ALL = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if not path.stem.startswith("_"))
+HERE = Path(__file__).parent
+ALL = sorted(
+    path.stem if path.parent == HERE else path.parent.name
+    for path in [*HERE.glob("*.py"), *HERE.glob("*/__main__.py")]
+    if path.parent != HERE or not path.stem.startswith("_")
+)
 
 
 def main() -> int:
