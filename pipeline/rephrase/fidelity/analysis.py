@@ -112,7 +112,7 @@ def language_guess(text: str) -> str:
     """One of en, de, fr, es, zh, by function words and script; English when nothing speaks for another."""
     if len(re.findall(r"[\u3400-\u9fff]", text)) * 4 > len(text.replace(" ", "")):
         return "zh"
-    found = re.findall(r"[^\W\d_]+", text.lower())
+    found = re.findall(r"[^\W\d_]+", re.sub(r"\$[^$]*\$", " ", text.lower()))
     votes = {language: sum(word in words for word in found) for language, words in FUNCTION_WORDS.items()}
     best = max(votes, key=lambda language: votes[language])
     return best if votes[best] else "en"

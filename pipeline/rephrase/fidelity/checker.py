@@ -12,6 +12,7 @@ from pipeline.rephrase.fidelity.alignment import align
 from pipeline.rephrase.fidelity.analysis import Analysis, analyze, language_guess
 from pipeline.rephrase.fidelity.content import compare_content, compare_lists
 from pipeline.rephrase.fidelity.denials import compare_denials
+from pipeline.rephrase.fidelity.exclusive import compare_members
 from pipeline.rephrase.fidelity.figures import compare_figures
 from pipeline.rephrase.fidelity.formulas import compare_answers, compare_code, compare_formulas, formulas
 from pipeline.rephrase.fidelity.names import compare_names
@@ -81,6 +82,7 @@ def _of_words(source: Analysis, rewrite: Analysis) -> list[Finding]:
         *compare_lists(source, rewrite, groups),
         *compare_places(source, rewrite, groups, converse=converse(source, rewrite, groups)),
         *compare_content(source, rewrite)[0],
+        *compare_members(source, rewrite),
     ]
 
 

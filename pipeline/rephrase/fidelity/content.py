@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pipeline.records import Finding, Span
 from pipeline.rephrase.fidelity.alignment import Group, tokens_of, units
 from pipeline.rephrase.fidelity.analysis import Analysis, Token
+from pipeline.rephrase.fidelity.figures import same
 from pipeline.rephrase.fidelity.lexicon import GENERIC
 from pipeline.rephrase.fidelity.matching import has, kindred
+from pipeline.rephrase.fidelity.quantities import quantities
 
 _LOST, _INVENTED = 0.3, 0.25
 """Share of a sentence's content words that two neighboring sentences of the other text must have."""
@@ -24,12 +26,23 @@ class Said:
 
     unit: tuple[int, ...]
     share: float
+    own: float
+    """Words that the other text does not have."""
 
 
 def compare_content(source: Analysis, rewrite: Analysis) -> tuple[list[Finding], float]:
-    """Findings for sentences without a counterpart, and the mean share of the source's content that is kept."""
-    kept = _shares(source, rewrite)
-    made = _shares(rewrite, source)
+    """Findings for sentences without a counterpart, and the mean share of the source's content that is kept.
+
+    Two signs make a finding: few of a sentence's words and figures stand on the other side, and nothing stands there that
+    could say the same in other words, which is a sentence with as much of its own.
+    """
+    kept, made = _shares(source, rewrite), _shares(rewrite, source)
+    lost = _unmatched(kept, made, _LOST)
+    invented = [
+        item
+        for item in _unmatched(made, kept, _INVENTED)
+        if not all(rewrite.sentences[index].question for index in item.unit)
+    ]
     findings = [
         Finding(
             kind="lost_sentence",
@@ -37,8 +50,7 @@ def compare_content(source: Analysis, rewrite: Analysis) -> tuple[list[Finding],
             message=f"nothing says this ({item.share:.2f})",
             source=_span(source, item.unit),
         )
-        for item in kept
-        if item.share < _LOST
+        for item in lost
     ]
     findings += [
         Finding(
@@ -47,10 +59,29 @@ def compare_content(source: Analysis, rewrite: Analysis) -> tuple[list[Finding],
             message=f"nothing in the source says this ({item.share:.2f})",
             rewrite=_span(rewrite, item.unit),
         )
-        for item in made
-        if item.share < _INVENTED and not all(rewrite.sentences[index].question for index in item.unit)
+        for item in invented
     ]
     return findings, sum(item.share for item in kept) / len(kept) if kept else 1.0
+
+
+def _unmatched(some: list[Said], others: list[Said], least: float) -> list[Said]:
+    """The units with too small a share, less those that a unit of the other side may say in words of its own.
+
+    Such a unit has at least half as much that is its own, and stands for one unit only.
+    """
+    free = [other.own for other in others if other.share < _OWN]
+    found = []
+    for item in sorted((item for item in some if item.share < least), key=lambda item: item.share):
+        match = min((own for own in free if own >= _AS_MUCH * item.own), default=None)
+        if match is None:
+            found.append(item)
+        else:
+            free.remove(match)
+    return sorted(found, key=lambda item: item.unit)
+
+
+_OWN, _AS_MUCH = 0.62, 0.5
+"""Share below which a unit says something in words of its own, and how much of another unit these can stand for."""
 
 
 def _span(analysis: Analysis, unit: tuple[int, ...]) -> Span:
@@ -59,7 +90,7 @@ def _span(analysis: Analysis, unit: tuple[int, ...]) -> Span:
 
 
 def _shares(one: Analysis, other: Analysis) -> list[Said]:
-    """The share of each unit's content words that the other text has left for it.
+    """The share of each unit's content words and figures that the other text has left for it.
 
     A word of the other text speaks for one unit only: those with the best counterpart take theirs first. So a sentence
     that shares its subject with its neighbors is missed all the same.
@@ -67,45 +98,47 @@ def _shares(one: Analysis, other: Analysis) -> list[Said]:
     pools = [
         frozenset().union(*other.stems[max(0, at - 1) : at + 1]) for at in range(max(1, len(other.stems)))
     ]
-    held: list[tuple[float, tuple[int, ...], frozenset[str]]] = []
+    figures, there = quantities(one), quantities(other)
+    held: list[tuple[float, tuple[int, ...], frozenset[str], tuple[int, int]]] = []
     for unit in units(one):
-        tokens = tokens_of(one, unit)
-        stems = frozenset(token.stem for token in tokens if token.stem)
+        stems = frozenset(token.stem for token in tokens_of(one, unit) if token.stem)
         formulas = sum(formula.sentence in unit for formula in one.formulas)
+        mine = [item for item in figures if item.sentence in unit and not item.weak]
+        known = sum(any(same(item, twin) for twin in there) for item in mine)
         if len(stems) >= _FEWEST + 3 * bool(formulas):
-            held.append(
-                (max(sum(has(stem, pool) for stem in stems) for pool in pools) / len(stems), unit, stems)
-            )
+            best = max(sum(has(stem, pool) for stem in stems) for pool in pools)
+            held.append((best / len(stems), unit, stems, (known, len(mine))))
     left = Counter(token.stem for token in other.tokens if token.stem)
-    found = [
-        Said((index,), share)
-        for index in _answers(one)
-        if (
-            share := max(sum(has(stem, pool) for stem in one.stems[index]) for pool in pools)
-            / len(one.stems[index])
-        )
-        < _ALONE
-    ]
-    for best, unit, stems in sorted(held, key=lambda item: -item[0]):
+    found = []
+    for best, unit, stems, (known, counted) in sorted(held, key=lambda item: -item[0]):
         taken = [name for stem in sorted(stems) if (name := _take(stem, left)) is not None]
         left.subtract(taken)
-        found.append(Said(unit, min(best, len(taken) / len(stems) + _SHARED)))
+        share = min(best, len(taken) / len(stems) + _SHARED)
+        whole = len(stems) + _FIGURE * counted
+        said = Said(
+            unit, (share * len(stems) + _FIGURE * known) / whole, whole * (1 - len(taken) / len(stems))
+        )
+        found.append(said)
+        found.extend(_alone(one, unit, pools, said))
     return sorted(found, key=lambda item: item.unit)
 
 
+_FIGURE = 2
+"""Words that a figure weighs."""
 _ALONE = 0.15
 """Share of its words below which a sentence says something else, whatever question it stands behind."""
 
 
-def _answers(analysis: Analysis) -> Iterator[int]:
-    """Sentences of some length that are read together with the question before them."""
-    for unit in units(analysis):
-        if len(unit) > 1:
-            yield from (
-                index
-                for index in unit
-                if not analysis.sentences[index].question and len(analysis.stems[index]) > _FEWEST
-            )
+def _alone(one: Analysis, unit: tuple[int, ...], pools: list[frozenset[str]], said: Said) -> Iterator[Said]:
+    """Sentences of some length that are read together with the question before them, and are new all the same."""
+    if len(unit) < 2 or said.share < _LOST:
+        return
+    for index in unit:
+        stems = one.stems[index]
+        if not one.sentences[index].question and len(stems) > _FEWEST:
+            share = max(sum(has(stem, pool) for stem in stems) for pool in pools) / len(stems)
+            if share < _ALONE:
+                yield Said((index,), share, len(stems) * (1 - share))
 
 
 _SHARED = 0.1

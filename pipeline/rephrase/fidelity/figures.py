@@ -56,9 +56,33 @@ def compare_figures(
         for item in added
         if not (_vanishes(item, source) or _workday(item, source) or _counts_a_list(item, rewrite))
     ]
-    findings = list(_findings(source, rewrite, lost, added))
+    findings = [*_findings(source, rewrite, lost, added), *_articles(source, rewrite, ours, theirs)]
     facts = sum(not item.weak for item in ours)
     return Compared(findings, facts, facts - sum(not item.weak for item in lost))
+
+
+def _articles(
+    source: Analysis, rewrite: Analysis, ours: list[Quantity], theirs: list[Quantity]
+) -> Iterator[Finding]:
+    """`for an hour` that became `for a day`: the one such measure that is gone, and the one that is new."""
+    gone = [item for item in ours if _measured(item) and not any(same(item, other) for other in theirs)]
+    new = [item for item in theirs if _measured(item) and not any(same(other, item) for other in ours)]
+    if len(gone) == len(new) == 1 and _dimension(gone[0]) == _dimension(new[0]):
+        yield Finding(
+            kind="unit",
+            direction="changed",
+            message=f"{_said(source, gone[0])!r} became {_said(rewrite, new[0])!r}",
+            source=_span(source, gone[0]),
+            rewrite=_span(rewrite, new[0]),
+        )
+
+
+def _measured(item: Quantity) -> bool:
+    return item.implied and item.unit is not None
+
+
+def _dimension(item: Quantity) -> str:
+    return item.unit.dimension if item.unit is not None else ""
 
 
 def _stayed(
@@ -174,6 +198,13 @@ def _readings(item: Quantity) -> list[Quantity]:
 
 def _same_number(a: Quantity, b: Quantity) -> bool:
     first, second = _base(a), _base(b)
+    if (a.per is None) != (b.per is None) and a.unit is not None and a.unit == b.unit:
+        return _close(a.value, b.value, a, b)  # `a meter every year`, `a meter annually`
+    if a.per is not None and b.per is not None and (first is None) == (second is None):
+        if a.per.dimension != b.per.dimension:
+            return False
+        if first is None:
+            return _close(a.value / a.per.factor, b.value / b.per.factor, a, b)
     if first is None or second is None:
         return _same_bare(a, b, first is None and second is None)
     if "temperature" in first[0] or "temperature" in second[0]:

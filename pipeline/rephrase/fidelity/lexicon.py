@@ -14,10 +14,10 @@ FUNCTION_WORDS: dict[str, frozenset[str]] = {
     ),
     "fr": frozenset(
         "le la les des est et une dans que pour sur par du au avec il elle pas qui ne sont aux ou ce cette sa son "
-        "de en un se l d c qu n on nous vous plus était ont ces leur à où lors".split()
+        "de en un se qu on nous vous plus était ont ces leur à où lors".split()
     ),
     "es": frozenset(
-        "el la los las es y una en que para por con del se no son un de lo su está al como más fue sus a".split()
+        "el la los las es y una en que para por con del se no son un de lo su está al como más fue sus".split()
     ),
 }
 """Frequent words by which a language is guessed."""

@@ -10,11 +10,13 @@ from functools import lru_cache
 import simplemma
 
 from pipeline.records import Finding, Span
+from pipeline.rephrase.fidelity.aliases import alias
 from pipeline.rephrase.fidelity.analysis import Analysis, Token
 from pipeline.rephrase.fidelity.dates import MONTHS, WEEKDAYS
 from pipeline.rephrase.fidelity.figures import Compared
 from pipeline.rephrase.fidelity.lexicon import FUNCTION_WORDS, STOP
-from pipeline.rephrase.fidelity.units import UNITS
+from pipeline.rephrase.fidelity.matching import has
+from pipeline.rephrase.fidelity.units import UNITS, unit_of
 
 _LINK = frozenset("of the de la le du des von van der den di da del al bin ibn y e d' d’ zu".split())
 _TITLES = frozenset(
@@ -31,19 +33,14 @@ _DETERMINERS = frozenset(
         "sein seine seinen seinem seiner ihr ihre ihren ihrem ihrer zum zur im am beim vom ins ans solche welche etwa rund mehr weniger"
     ).split()
 )
-_PLACE_PREPOSITIONS = frozenset("in aus nach von bei über mit und oder durch gegen".split())
+_PLACE_PREPOSITIONS = frozenset("in aus nach von bei und oder".split())
+_COMMON_BEFORE = frozenset("mit durch ohne gegen über unter für wichtigen großen neuen".split())
 
 
-_DEMONYMS = dict(
-    pair.split("=")
-    for pair in (
-        "danish=denmark french=france dutch=netherlands swiss=switzerland spanish=spain british=britain english=england welsh=wales "
-        "irish=ireland scottish=scotland greek=greece swedish=sweden finnish=finland polish=poland turkish=turkey chinese=china "
-        "portuguese=portugal norwegian=norway american=america czech=czechia thai=thailand frankreich=französisch peruvian=peru "
-        "danois=danemark français=france espagnol=espagne allemand=allemagne chilean=chile"
-    ).split()
+_NO_NAMES = frozenset(
+    "celsius fahrenheit kelvin bc ad bce ce mwh kwh gwh i'm i’m i'd i’d i've i’ve i'll i’ll ok mum mom dad daddy mummy papa mama internet".split()
 )
-"""Adjectives that do not begin as their country does."""
+"""Words with a capital that name nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +74,17 @@ def names(analysis: Analysis) -> list[Name]:
     ]
 
 
+_ADVERB = ("ment", "mente")
+
+
 def _common(name: Name, lower: set[str], analysis: Analysis) -> bool:
     """Whether a single capitalized word at the start of a sentence is an ordinary word."""
     if len(name.words) > 1:
         return False
     word = name.words[0]
+    parts = word.split("-")
+    if (len(parts) > 1 and parts[0] in STOP[analysis.language]) or word.endswith(_ADVERB):
+        return True
     return word in lower or simplemma.is_known(
         word, lang=analysis.language if analysis.language != "zh" else "en"
     )
@@ -154,8 +157,12 @@ def _capital(tokens: list[Token], at: int, language: str, *, inside: bool = Fals
         or not token.text[0].isupper()
         or token.lower in MONTHS
         or token.lower in WEEKDAYS
+        or token.lower in _NO_NAMES
+        or (token.text.isupper() and len(token.text) > 1 and unit_of(token.text) is not None)
     ):
         return False
+    if at + 1 < len(tokens) and tokens[at + 1].kind == "num" and tokens[at + 1].start == token.end:
+        return False  # `CO2`
     if len(token.text) == 1:
         return inside or (at + 1 < len(tokens) and tokens[at + 1].text == ".")
     if (
@@ -190,8 +197,15 @@ def _proper(tokens: list[Token], at: int, language: str) -> bool:
         and following.text[0].isupper()
         and following.start == token.end + 1
     )
-    if pair:
-        return True
+    if token.lemma != token.lower and not token.lower.endswith("s"):
+        return False  # a plural
+    if (
+        pair
+        and following is not None
+        and following.lemma == following.lower
+        and not _NOUN_ENDING.search(following.lower)
+    ):
+        return at == 0 or tokens[at - 1].lower not in _COMMON_BEFORE
     before = tokens[at - 1] if at else None
     if before is None or before.kind != "word":
         return False
@@ -205,9 +219,20 @@ def compare_names(source: Analysis, rewrite: Analysis) -> Compared:
     ours, theirs = names(source), names(rewrite)
     lost = _missing(ours, rewrite)
     added = _missing(theirs, source)
+    lost = [name for name in lost if not _by_surname(name, rewrite, added)]
+    added = [name for name in added if not _by_surname(name, source, lost)]
     distinct = {name.key for name in ours if name.certain}
     gone = {name.key for name in lost}
     return Compared(list(_findings(lost, added, source, rewrite)), len(distinct), len(distinct - gone))
+
+
+def _by_surname(name: Name, other: Analysis, strange: list[Name]) -> bool:
+    """Whether the other text says the last word of a name alone, and not as that of another name."""
+    if len(name.words) < 2 or any(item.words[-1] == name.words[-1] for item in strange):
+        return False
+    return any(
+        part == name.words[-1] for token in other.tokens if token.kind == "word" for part in _parts(token)
+    )
 
 
 def _missing(some: list[Name], other: Analysis) -> list[Name]:
@@ -218,7 +243,7 @@ def _missing(some: list[Name], other: Analysis) -> list[Name]:
     result = []
     for name in some:
         absent = [word for word in name.words if word not in words and word not in lemmas]
-        if not absent or name.key in seen or _alias(name, absent, words, initials):
+        if not absent or name.key in seen or alias(name.words, absent, words, initials):
             continue
         seen.add(name.key)
         result.append(name)
@@ -234,87 +259,99 @@ def _parts(token: Token) -> Iterator[str]:
 
 
 def _initials(other: Analysis) -> set[str]:
-    """Acronyms that a text's names would have, and the names' words by initial for `J.` and the like."""
+    """Acronyms that a text's names would have."""
     return {"".join(word[0] for word in name.words) for name in names(other) if len(name.words) > 1}
 
 
-def _alias(name: Name, absent: list[str], words: set[str], initials: set[str]) -> bool:
-    if name.key in initials:
-        return True
-    if len(name.words) > 1 and "".join(word[0] for word in name.words) in words:
-        return True
-    return all(_kin(word, words) for word in absent)
-
-
-def _kin(word: str, words: set[str]) -> bool:
-    """`Germany` and `German`, `Rome` and `Roman`, `Brahms` and `Brahms'`: a common head and a short rest."""
-    if _DEMONYMS.get(word) in words or any(_DEMONYMS.get(other) == word for other in words):
-        return True
-    if len(word) == 1:
-        return any(other.startswith(word) for other in words)
-    if "-" in word:
-        return all(part in words or _kin(part, words) for part in word.split("-") if part)
-    head = word[: max(4, len(word) - 3)] if len(word) > 4 else word[:3]
-    endings = re.compile(rf"{re.escape(head)}(?:\w{{0,4}})$")
-    tail = re.compile(
-        r"(?:n|an|ian|ean|ish|ese|s|es|en|er|e|i|ic|a|ia|y|ns|ans|ern|ers|es|ois|oise|ais|aise|ien|ienne|in|sch|isch|sche|schen)?$"
-    )
-    return any(
-        endings.match(other) and tail.match(_rest(word, other)) and tail.match(_rest(other, word))
-        for other in words
-    )
-
-
-def _rest(word: str, other: str) -> str:
-    common = 0
-    for x, y in zip(word, other, strict=False):
-        if x != y:
-            break
-        common += 1
-    return word[common:]
-
-
 def _findings(lost: list[Name], added: list[Name], source: Analysis, rewrite: Analysis) -> Iterator[Finding]:
+    """A name that another one stands for has changed; a name that is only gone or only new needs to be a sure one."""
     rest = list(added)
     for name in lost:
-        partner = rest.pop(0) if rest else None
-        if partner is None and not name.certain:
-            continue
-        text = source.text[name.start : name.end]
-        if partner is None:
-            severe = _unlikely_noun(source, name)
+        partner = _partner(name, rest, len(lost) == len(added) == 1, source, rewrite)
+        if partner is not None:
+            rest.remove(partner)
+            yield Finding(
+                kind="name",
+                direction="changed",
+                message=f"{_text(source, name)!r} became {_text(rewrite, partner)!r}",
+                source=_span(source, name),
+                rewrite=_span(rewrite, partner),
+            )
+        elif name.certain:
             yield Finding(
                 kind="name",
                 direction="lost",
-                message=f"{text!r} is missing",
+                message=f"{_text(source, name)!r} is missing",
                 source=_span(source, name),
-                severity="fail" if severe else "warn",
+                severity="fail"
+                if _sure_alone(source, name, rewrite) and not _opens_text(source, name)
+                else "warn",
             )
-            continue
-        other = rewrite.text[partner.start : partner.end]
-        yield Finding(
-            kind="name",
-            direction="changed",
-            message=f"{text!r} became {other!r}",
-            source=_span(source, name),
-            rewrite=_span(rewrite, partner),
-        )
     for name in rest:
         if name.certain:
-            severe = _unlikely_noun(rewrite, name)
-            text = rewrite.text[name.start : name.end]
             yield Finding(
                 kind="name",
                 direction="added",
-                message=f"{text!r} is not in the source",
+                message=f"{_text(rewrite, name)!r} is not in the source",
                 rewrite=_span(rewrite, name),
-                severity="fail" if severe else "warn",
+                severity="fail" if _sure_alone(rewrite, name, source) else "warn",
             )
 
 
-def _unlikely_noun(analysis: Analysis, name: Name) -> bool:
-    """German gives every noun a capital, so a single word alone on its side proves little."""
-    return analysis.language != "de" or len(name.words) > 1
+def _partner(name: Name, rest: list[Name], alone: bool, source: Analysis, rewrite: Analysis) -> Name | None:
+    """The name of the rewriting that stands where a lost name stood: beside the same words."""
+    mine = _beside(source, name)
+    scored = []
+    for other in rest:
+        yours = _beside(rewrite, other)
+        common = sum(has(stem, yours) for stem in mine) + 2 * bool(set(name.words) & set(other.words))
+        common += _before(source, name) == _before(rewrite, other)
+        scored.append((common, other))
+    best = max(scored, key=lambda pair: pair[0], default=(0, None))
+    sure = name.certain or any(other.certain for other in rest)
+    if best[1] is None or not (best[0] or (alone and sure and source.language != "de")):
+        return None
+    return best[1]
+
+
+_BESIDE = 7
+"""Tokens on either side of a name that tell where it stands."""
+
+
+def _beside(analysis: Analysis, name: Name) -> set[str]:
+    tokens = analysis.by_sentence[name.sentence]
+    left = [token.stem for token in tokens if token.end <= name.start][-_BESIDE:]
+    right = [token.stem for token in tokens if token.start >= name.end][:_BESIDE]
+    return {stem for stem in left + right if stem}
+
+
+def _before(analysis: Analysis, name: Name) -> str:
+    tokens = [token for token in analysis.by_sentence[name.sentence] if token.end <= name.start]
+    return tokens[-1].lower if tokens else "^"
+
+
+def _sure_alone(analysis: Analysis, name: Name, other: Analysis) -> bool:
+    """Whether a name that stands on one side only is surely one: of several words, or in no dictionary.
+
+    German gives every noun a capital, so a single word proves little there.
+    """
+    if analysis.language == "de":
+        said = {token.lower.rstrip("s") for token in other.tokens}
+        return len(name.words) > 1 and not any(word.rstrip("s") in said for word in name.words)
+    return len(name.words) > 1 or not _word(name.words[0], analysis.language)
+
+
+def _opens_text(analysis: Analysis, name: Name) -> bool:
+    """Whether a text begins with a name: its topic, which a heading or a pronoun may stand for."""
+    tokens = analysis.by_sentence[name.sentence]
+    return name.sentence == 0 and sum(token.end <= name.start for token in tokens) <= _ARTICLE
+
+
+_ARTICLE = 1
+
+
+def _text(analysis: Analysis, name: Name) -> str:
+    return analysis.text[name.start : name.end]
 
 
 def _span(analysis: Analysis, name: Name) -> Span:

@@ -162,6 +162,8 @@ def _number(tokens: list[Token], at: int, analysis: Analysis) -> Read | None:
         unit, stop = _unit(tokens, stop, in_words)
     if unit is not None:
         per, stop = _per(tokens, stop)
+    elif not weak:
+        per = _rate(tokens, stop)
     if weak and unit is None:
         return None
     value, stop = _signed(tokens, stop, value, unit, language)
@@ -344,6 +346,17 @@ def _unit(tokens: list[Token], at: int, in_words: bool) -> tuple[Unit | None, in
 
 _COUNTED = frozenset("million millions milliard milliards millón millones".split())
 """Numbers that are nouns: what they count follows `de`."""
+
+
+def _rate(tokens: list[Token], at: int) -> Unit | None:
+    """The time of `80 beats per second`: behind one or two words that are no unit."""
+    for step in (1, 2):
+        if at + step + 1 >= len(tokens) or tokens[at + step - 1].kind != "word":
+            return None
+        if tokens[at + step].lower in PER | {"a", "an"}:
+            unit = unit_of(tokens[at + step + 1].text)
+            return unit if unit is not None and unit.dimension == "time" else None
+    return None
 
 
 def _per(tokens: list[Token], at: int) -> tuple[Unit | None, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 
@@ -84,8 +85,8 @@ _TABLE: dict[str, dict[float, str]] = {
     "energy": {
         1.0: "j joule joules",
         1e3: "kj kilojoule kilojoules",
-        3.6e6: "kwh kilowattstunde kilowattstunden kilowattheures",
-        3.6e9: "mwh",
+        3.6e6: "kwh kilowatt-hour kilowatt-hours kilowattstunde kilowattstunden kilowattheures",
+        3.6e9: "mwh megawatt-hour megawatt-hours megawattstunde megawattstunden mégawattheures",
         3.6e12: "gwh",
         4184.0: "kcal kilocalorie kilocalories",
     },
@@ -206,4 +207,13 @@ def unit_of(name: str, *, after_word: bool = False) -> Unit | None:
     lower = name.lower()
     if after_word and lower in _SHORT:
         return None
-    return UNITS.get(lower)
+    return UNITS.get(lower) or _tail(lower)
+
+
+_TAILS = ("jahre", "jahren", "tage", "tagen", "stunden", "minuten", "sekunden", "wochen", "monate", "monaten")
+
+
+@cache
+def _tail(lower: str) -> Unit | None:
+    """The unit at the end of a German compound such as `Erdenjahre`."""
+    return next((UNITS[tail] for tail in _TAILS if lower.endswith(tail) and len(lower) > len(tail)), None)
