@@ -262,6 +262,7 @@ def authored_world(reply: str, place: Path) -> tuple[World, World, Tally]:
         config, tally = load_config(None, flags, {}), Tally("played")
         async with Models(config) as models:
             better = await refined(Players(config, models, "played"), toolset, world, tally)
+            assert better is not None
             assert {row.role for row in models.ledger.drain()} == {"author"}
         return world, better, tally
 
