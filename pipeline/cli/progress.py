@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,21 +90,16 @@ class _Present:
         stage, standing = self._ahead[0], self._standing()
         if standing != self._seen:
             self._seen, self._spent = standing, self._context.spent()
-        found = [_under_way(path) for path in (self._context.folder.path / "journal").glob(f"{stage}-*.db")]
+        open_units, before = _open_units(self._context.folder), self._spent
         text = f" · now {stage}: {standing} of {self._units} units"
-        if finished := sum(one.finished for one in found):
-            text += f", {finished} finished in others"
+        if open_units.finished:
+            text += f", {open_units.finished} finished in others"
         if self._context.asks_models:
-            calls, cached, tokens, cost = (
-                sum(values) + before
-                for values, before in (
-                    ((one.calls for one in found), self._spent.calls),
-                    ((one.cached for one in found), self._spent.cached),
-                    ((one.tokens for one in found), self._spent.tokens_in + self._spent.tokens_out),
-                    ((one.cost for one in found), self._spent.cost),
-                )
+            tokens = before.tokens_in + before.tokens_out
+            asked = _OpenUnits(0, before.calls, before.cached, tokens, before.cost) + open_units
+            text += (
+                f"; {asked.calls} model calls, {asked.cached} cached, {asked.tokens} tokens, {asked.cost:.4f}"
             )
-            text += f"; {calls} model calls, {cached} cached, {tokens} tokens, {cost:.4f}"
         if done := standing - self._began:
             left = (time.monotonic() - self._since) / done * (self._units - standing)
             text += f"; about {left / 60:.0f} min left" if left > 90 else f"; about {left:.0f} s left"
@@ -112,8 +107,8 @@ class _Present:
 
 
 @dataclass(frozen=True, slots=True)
-class _UnderWay:
-    """What the journal of one unfinished unit holds."""
+class _OpenUnits:
+    """What the journals of unfinished units hold."""
 
     finished: int = 0
     calls: int = 0
@@ -121,15 +116,25 @@ class _UnderWay:
     tokens: int = 0
     cost: float = 0.0
 
+    def __add__(self, other: _OpenUnits) -> _OpenUnits:
+        return _OpenUnits(
+            *(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True))
+        )
 
-def _under_way(journal: Path) -> _UnderWay:
+
+def _open_units(folder: RunFolder) -> _OpenUnits:
+    journals = sorted((folder.path / "journal").glob("*.db"))
+    return sum((_open_unit(path) for path in journals), start=_OpenUnits())
+
+
+def _open_unit(journal: Path) -> _OpenUnits:
     """Reads beside the writer; a journal that has just gone, or is just being made, holds nothing."""
     try:
         with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as database:
             (finished,) = database.execute("select count(*) from finished").fetchone()
-            return _UnderWay(finished, *database.execute(_ASKED).fetchone())
+            return _OpenUnits(finished, *database.execute(_ASKED).fetchone())
     except sqlite3.OperationalError:
-        return _UnderWay()
+        return _OpenUnits()
 
 
 _ASKED = """
@@ -139,6 +144,15 @@ with asked as (select substr(answer, 1, instr(answer, char(10)) - 1) as row from
 select count(*) filter (where not cached), count(*) filter (where cached),
     coalesce(sum(tokens) filter (where not cached), 0), coalesce(sum(cost) filter (where not cached), 0.0) from counted
 """
+
+
+def open_line(folder: RunFolder) -> str:
+    """` · unfinished: 58 done; 412 model calls, …` of units that do not stand yet; empty when there are none."""
+    units = _open_units(folder)
+    if units == _OpenUnits():
+        return ""
+    asked = f"; {units.calls} model calls, {units.tokens} tokens, {units.cost:.4f}" if units.calls else ""
+    return f" · unfinished: {units.finished} done{asked}"
 
 
 def progress_line(folder: RunFolder) -> str:

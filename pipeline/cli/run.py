@@ -177,7 +177,8 @@ def _finish(folder: RunFolder) -> None:
     typer.echo(f"run {folder.name} in {folder.path}", err=True)
     reason = execute(folder, watching)
     if reason:
-        typer.echo(f"paused: {reason} Go on with: tracemill resume {folder.name}", err=True)
+        way_out = "" if "esume" in reason else f" Go on with: tracemill resume {folder.name}"
+        typer.echo(f"paused: {reason}{way_out}", err=True)
         raise typer.Exit(3)
     typer.echo(progress_line(folder))
     typer.echo(what_next(folder), err=True)
@@ -212,7 +213,7 @@ def status(
     """Where runs stand."""
     import json as json_module
 
-    from pipeline.cli.progress import progress_line
+    from pipeline.cli.progress import open_line, progress_line
     from pipeline.records.errors import RunError
     from pipeline.store import RunFolder, names
 
@@ -243,7 +244,7 @@ def status(
                 "flow": opened.flow,
                 "seed": opened.seed,
                 "status": state,
-                "progress": progress_line(opened),
+                "progress": progress_line(opened) + open_line(opened),
             }
         )
     if json:

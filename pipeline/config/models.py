@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
 from pipeline.config.section import Section
 from pipeline.records.errors import ConfigError
@@ -149,7 +149,13 @@ class ModelsConfig(Section):
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), hide_input_in_errors=True)
 
     endpoints: dict[str, Endpoint] = {"default": Endpoint()}
-    models: dict[str, Model | str] = {}
+    models: dict[
+        str,
+        Annotated[
+            Annotated[Model, Tag("(entry)")] | Annotated[str, Tag("(short)")],
+            Discriminator(lambda given: "(short)" if isinstance(given, str) else "(entry)"),
+        ],
+    ] = {}
     """Name to entry, or to the short form `NAME@BASE_URL`."""
     roles: dict[Role, str] = {}
     """Who plays what: a model's name or `teacher`; what is not named is played by the teacher."""

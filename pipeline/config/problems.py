@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -52,7 +52,9 @@ def _source(location: Location, origins: Origins) -> str:
 
 
 def _told(one: Any, model: type[BaseModel]) -> str:
-    location = one["loc"]
+    location = tuple(
+        part for part in one["loc"] if not str(part).startswith("(")
+    )  # a form of a value, no key
     key = ".".join(str(part) for part in location if part != "[key]")
     if location[-1:] == ("[key]",) and one["type"] == "literal_error":
         return f"unknown key {key}, which {_WORDS['literal_error'].format(**one['ctx'])}"
@@ -66,10 +68,20 @@ def _told(one: Any, model: type[BaseModel]) -> str:
     return f"{key} {said}" + (f" and is {value}" if isinstance(value, int | float) else "")
 
 
+def _model_in(annotation: Any) -> Any:
+    """The record that a value of an annotation is, also within a union, or what a mapping maps to."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    inside = annotation if isinstance(annotation, tuple) else get_args(annotation)
+    if get_origin(annotation) is dict:
+        return None
+    return next((found for one in inside if (found := _model_in(one)) is not None), None)
+
+
 def _did_you_mean(location: Location, model: Any) -> str:
     for part in location[:-1]:
-        field = getattr(model, "model_fields", {}).get(str(part))
-        model = field.annotation if field else None
-    known = list(getattr(model, "model_fields", {}))
+        field = getattr(_model_in(model), "model_fields", {}).get(str(part))
+        model = field.annotation if field else get_args(model)[-1:]
+    known = list(getattr(_model_in(model), "model_fields", {}))
     close = difflib.get_close_matches(str(location[-1]), known, n=1)
     return f" (did you mean {close[0]}?)" if close else ""

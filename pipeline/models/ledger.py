@@ -58,6 +58,8 @@ class Budget:
     max_cost: float | None = None
     max_tokens: int | None = None
     max_errors: int | None = None
+    shared: str = ""
+    """Says that each worker of a run has a part of its limits, where there are several."""
     spent: Totals = field(default_factory=Totals)
     stopping: Callable[[], bool] = bool
     """Whether the run was asked to stop, and nothing more may be asked."""
@@ -106,7 +108,7 @@ class Ledger:
         ):
             if most is not None and used >= most and (used > 0 or most <= 0):
                 raise BudgetExceeded(
-                    f"The limit on {what} is reached: {used:g} of {most:g}.",
+                    f"The limit on {what} is reached: {used:g} of {most:g}{budget.shared}.",
                     way_out=f"Resume the run with a higher --max-{what}.",
                 )
 

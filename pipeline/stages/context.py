@@ -101,6 +101,7 @@ class Context:
             part(run.max_cost, spent.cost),
             None if tokens is None else int(tokens),
             None if errors is None else max(int(errors), int(bool(run.max_errors))),
+            f" (the part of one of {workers} workers)" if workers > 1 else "",
             spent,
             stopping=lambda: self.folder.stopping,
         )
