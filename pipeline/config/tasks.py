@@ -33,8 +33,8 @@ class TasksConfig(Section):
     impossible, unserved, talk, recoveries, worlds, tools, distractors): `hops: {0: 0.2, 2: 1}` keeps a fifth of those
     with no or one hop. A value takes the chance of the largest smaller one that is listed; axes left out are free."""
     toolsets: Weights[Literal["own", "mixed", "two"]] = {"own": 0.5, "mixed": 0.35, "two": 0.15}
-    """Weights: the tools of the task's world alone; with distractors from other worlds; goals in two worlds (where
-    another world begins on the same day)."""
+    """Weights: the tools of the task's world alone; with distractors from other worlds; goals in two worlds that begin
+    on the same day (most have such a neighbor), with distractors. `tracemill stats` sets what was reached beside it."""
     distractors: Weights[Annotated[int, Field(ge=0)]] = {3: 0.3, 8: 0.35, 15: 0.25, 30: 0.1}
     """Weight of toolsets of several worlds with so many distractors, found by similarity."""
     neighbors: int = Field(default=48, ge=0)

@@ -32,13 +32,9 @@ class Surroundings:
         self._homes = {tool.id: world for world in self.worlds for tool in world.tools}
 
     def partners(self, world: World) -> list[World]:
-        """Worlds that one conversation can be about as well: others that begin on the same day, and not later."""
+        """Worlds that one conversation can be about as well: others that begin on the same day."""
         day = world.clock[:10]
-        return [
-            one
-            for one in self.worlds
-            if one.name != world.name and one.clock[:10] == day and one.clock <= world.clock
-        ]
+        return [one for one in self.worlds if one.name != world.name and one.clock[:10] == day]
 
     def distractors(
         self, worlds: Sequence[World], relevant: Sequence[str], count: int, rng: random.Random

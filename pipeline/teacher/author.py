@@ -25,6 +25,8 @@ TRIES = 25
 """Attempts at one task before the author gives it up."""
 KEPT = 10
 """Attempts with one kind of toolset before another is drawn: goals in two worlds rarely go together."""
+DRAFTS = 6
+"""Drafts in a second world until one is about nobody's own rows, where the first is: the worlds know different people."""
 
 
 class TeacherAuthor:
@@ -57,6 +59,9 @@ class TeacherAuthor:
                 kind = self._toolset_kind(rng)
             partners = self.surroundings.partners(world) if kind == "two" else []
             worlds = [world, rng.choice(partners)] if partners else [world]
+            worlds.sort(
+                key=lambda one: one.clock, reverse=True
+            )  # the time of the conversation is the later one
             language = self._language(world, rng) if len(worlds) == 1 else "en"
             with _opened(worlds, language) as lives:
                 sketch = self._sketch(lives, rng)
@@ -81,18 +86,25 @@ class TeacherAuthor:
         counts = list(self.config.goal_counts)
         number = rng.choices(counts, [self.config.goal_counts[count] for count in counts])[0]
         parts = len(lives.copies)
-        drafts = []
-        for part, live in enumerate(lives.copies):
-            live.reset()
-            live.advance(ahead(live.world, lives.world.clock))
-            home = lives.world if parts == 1 else live.world
-            draft = Draft(home, live, rng, lives.world.clock)
+        drafts: list[Draft] = []
+        for part in range(parts):
             share = max(1, (number + parts - 1 - part) // parts)
-            self._fill(draft, share, rng, alone=parts == 1)
+            for _ in range(DRAFTS if drafts else 1):
+                draft = self._draft(lives, part, share, rng)
+                if not (draft.personal and any(one.personal for one in drafts)):
+                    break
             if not draft.goals:
                 return None
             drafts.append(draft)
         return join(lives, drafts)
+
+    def _draft(self, lives: Lives, part: int, goals: int, rng: random.Random) -> Draft:
+        live, alone = lives.copies[part], len(lives.copies) == 1
+        live.reset()
+        live.advance(ahead(live.world, lives.world.clock))
+        draft = Draft(lives.world if alone else live.world, live, rng, lives.world.clock)
+        self._fill(draft, goals, rng, alone=alone)
+        return draft
 
     def _fill(self, draft: Draft, number: int, rng: random.Random, *, alone: bool) -> None:
         kinds = list(self.config.goal_kinds)

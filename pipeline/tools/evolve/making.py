@@ -54,6 +54,10 @@ class Blueprint:
         return self.archetype.tools(self.choices, self.parts)
 
 
+_DAYS = (13, 10, 12, 16, 8, 9, 15, 20, 11, 5, 19, 8)
+"""A working day of each month of 2026: many worlds share theirs, so that one conversation can be about two of them."""
+
+
 def make(blueprint: Blueprint) -> World:
     """The world of a blueprint. Raises ConfigError for a broken template, WorldError for a broken world."""
     return parse_world(mapping(blueprint), where=blueprint.name, author="teacher")
@@ -98,7 +102,8 @@ def _context(blueprint: Blueprint, roles: Roles, rng: random.Random) -> dict[str
     words = blueprint.words
     first = random.Random(f"org/{words.domain}/{blueprint.archetype.name}").randrange(len(words.orgs))
     org = words.orgs[(first + blueprint.edition) % len(words.orgs)]
-    clock = f"2026-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}T{rng.randint(8, 16):02d}:{rng.choice(('00', '15', '30', '45'))}:00"
+    month = rng.randint(1, 12)
+    clock = f"2026-{month:02d}-{_DAYS[month - 1]:02d}T{rng.randint(8, 16):02d}:{rng.choice(('00', '15', '30', '45'))}:00"
     return {
         **roles.context,
         **verbs,
