@@ -1,12 +1,13 @@
 """Fidelity of played tools: the harness against itself, small real models, and recorded calls on real servers.
 
-`python benchmarks/fidelity_env.py [harness] [live] [NAME@BASE_URL …] [--calls N] [--skip N]`
+`python -m benchmarks.fidelity_env [harness] [live] [servers] [NAME@BASE_URL …] [--calls N] [--skip N] [--beside]`
 
 harness: SQL worlds hidden behind their specification, played by their own programs (must score 100 %) and by the same
 with 10 % planted errors (must score 90 ± 2 %). live: starts real MCP servers (`time`, `memory`, `filesystem`,
 `everything`, `sqlite`; the first run downloads them), records calls made up from their listings, makes them again on
-fresh servers, and prints the share answered alike by tool. A model is given `--calls` calls, spread over the worlds and
-over the number of changed rows, without any cache.
+fresh servers, and prints the share answered alike by tool. servers: the same calls through played hosts, played by a
+fresh server of the same kind (what it loses, the engine loses). A model is given `--calls` calls, spread over the worlds and
+over the number of changed rows, without any cache; with `--beside` the first `--calls` calls of a session of each server.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from benchmarks import fidelity_servers
 from pipeline.assets import asset
 from pipeline.config.models import CacheConfig, Endpoint, Model, ModelsConfig
 from pipeline.judging.intervals import Share
@@ -81,7 +83,7 @@ def picked(count: int, skip: int) -> list[tuple[World, Sampled]]:
     return turns[skip : skip + count]
 
 
-async def model(address: str, count: int, skip: int) -> None:
+async def model(address: str, count: int, skip: int, beside: Sequence[str] | None) -> None:
     name, _, url = address.partition("@")
     config = ModelsConfig(
         endpoints={"default": Endpoint(base_url=url)},
@@ -93,6 +95,9 @@ async def model(address: str, count: int, skip: int) -> None:
     started = time.perf_counter()
     async with Models(config) as models:
         player = ModelSimulator(Seat(models, "m", "simulator"))
+        if beside is not None:
+            await fidelity_servers.measure(beside, player, count, SMALL)
+            return
         for world, call in picked(count, skip):
             (one,) = await compare(world, player, [call], repairs=0, limits=SMALL)
             found.append(one)
@@ -111,21 +116,25 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=24)
     parser.add_argument("--skip", type=int, default=0)
     parser.add_argument("--only", default="", help="live: words in the names of servers, separated by commas")
+    parser.add_argument("--beside", action="store_true", help="a model: beside real servers")
     options = parser.parse_args()
+    only = [word for word in options.only.split(",") if word]
     for what in options.what:
         if what == "harness":
             asyncio.run(harness())
         elif what == "live":
-            asyncio.run(live(options.only.split(",")))
+            asyncio.run(live(only))
+        elif what == "servers":
+            asyncio.run(fidelity_servers.measure(only, None, 0, SliceLimits()))
         else:
-            asyncio.run(model(what, options.calls, options.skip))
+            asyncio.run(model(what, options.calls, options.skip, only if options.beside else None))
 
 
 async def live(only: Iterable[str]) -> None:
     from benchmarks.replay_rate import measure
 
     with tempfile.TemporaryDirectory() as folder:
-        await measure(Path(folder), [word for word in only if word])
+        await measure(Path(folder), list(only))
 
 
 if __name__ == "__main__":

@@ -138,17 +138,23 @@ async def measure(folder: Path, only: Sequence[str]) -> None:
             await _server(name, entry, calls)
 
 
-async def _server(name: str, entry: ServerEntry, plan: Plan) -> None:
-    config = IngestConfig()
-    harvest = await ingest({name: entry}, config)
+async def listed(name: str, entry: ServerEntry) -> dict[str, ToolSpec]:
+    """The tools of a server by their original names; empty, with a word about it, when it cannot be started."""
+    harvest = await ingest({name: entry}, IngestConfig())
     tools = {str((tool.original or {}).get("name") or tool.name): tool for tool in harvest.tools}
     if not tools:
         print(f"{name}: cannot be started: {[failure.message[:200] for failure in harvest.failures]}")
+    return tools
+
+
+async def _server(name: str, entry: ServerEntry, plan: Plan) -> None:
+    tools = await listed(name, entry)
+    if not tools:
         return
     started, found = time.perf_counter(), list[AnsweredAgain]()
-    async with Servers({name: entry}, config, LiveConfig()) as servers:
+    async with Servers({name: entry}, IngestConfig(), LiveConfig()) as servers:
         sessions = [
-            await _record(tools, plan(random.Random(f"{name}/{number}")), servers)
+            await record(tools, plan(random.Random(f"{name}/{number}")), servers)
             for number in range(SESSIONS)
         ]
         for session in sessions:
@@ -156,7 +162,7 @@ async def _server(name: str, entry: ServerEntry, plan: Plan) -> None:
     _print(name, found, time.perf_counter() - started)
 
 
-async def _record(tools: dict[str, ToolSpec], calls: Sequence[Call], servers: Servers) -> list[RecordedCall]:
+async def record(tools: dict[str, ToolSpec], calls: Sequence[Call], servers: Servers) -> list[RecordedCall]:
     host = await LiveHost.open(list(tools.values()), servers)
     made: list[RecordedCall] = []
     try:

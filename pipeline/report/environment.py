@@ -15,10 +15,10 @@ _SHARES = (
     "count(*) as n, count(*) filter (agreed) as agreed, avg(same_outcome::int) as outcome, avg(fits_schema::int) as fits,"
     " avg(same_values::int) as same_values, avg(same_state::int) as state"
 )
-_FIDELITY = f"select simulator, bucket, {_SHARES} from environment {{also}} source = 'sql' group by all order by simulator, bucket"
+_FIDELITY = f"select simulator, bucket, {_SHARES} from environment {{also}} source in ('sql', 'server') group by all order by simulator, bucket"
 _REPLAY = (
     f"select source, world as server, tool, {_SHARES}, string_agg(distinct detail, ', ' order by detail) as differs"
-    " from environment {also} source <> 'sql' group by all order by source, server, tool"
+    " from environment {also} source not in ('sql', 'server') group by all order by source, server, tool"
 )
 
 
@@ -34,7 +34,7 @@ def environment(ask: Ask) -> dict[str, Rows]:
 def environment_lines(figures: dict[str, Rows]) -> list[str]:
     """The same for a terminal: each simulator by changed rows, each host's replay rate as a whole and by tool."""
     lines = [
-        f"environment fidelity  {row['simulator']}, {row['bucket']} rows: {_said(row)}; outcome {_part(row, 'outcome')},"
+        f"environment fidelity  {row['simulator']}, {_of(row['bucket'])}: {_said(row)}; outcome {_part(row, 'outcome')},"
         f" schema {_part(row, 'fits')}, values {_part(row, 'same_values')}, state {_part(row, 'state')}"
         for row in figures["fidelity"]
     ]
@@ -47,6 +47,10 @@ def environment_lines(figures: dict[str, Rows]) -> list[str]:
             differs = f"; differs in {row['differs']}" if row["differs"] else ""
             lines.append(f"                      {row['server']}: {row['tool']}: {_said(row)}{differs}")
     return lines
+
+
+def _of(bucket: str) -> str:
+    return bucket if " " in bucket else f"{bucket} rows"
 
 
 def _said(row: dict[str, Any]) -> str:

@@ -15,14 +15,17 @@ from pipeline.stages.hosts import launch_entries
 from pipeline.stages.players import Players
 from pipeline.stages.worlds import admitted_worlds, read_worlds
 from pipeline.store import Row, gather
-from pipeline.worlds.replaying import AnsweredAgain, RecordedCall, replay_session
+from pipeline.teacher.played import empty_world
+from pipeline.worlds.replaying import AnsweredAgain, RecordedCall, answered_again, replay_session
 from pipeline.worlds.server_pool import Servers
-from pipeline.worlds.simulated import SliceLimits
+from pipeline.worlds.simulated import SimulatedHost, SliceLimits
 from pipeline.worlds.simulated.fidelity import Compared, bucket, compare, sample_calls
 
 STAGE = "environment"
 UNIT = 4
 """Worlds of one unit."""
+SERVERS = "real servers"
+"""In the place of a number of changed rows, where the truth is a server whose rows nobody sees."""
 
 
 def environment_units(context: Context) -> int:
@@ -43,20 +46,26 @@ async def environment_unit(context: Context, number: int) -> None:
 
 
 async def compare_run(context: Context, calls: int) -> list[Row]:
-    """The same for all SQL worlds of a run that stands, `calls` in all; the rows become a further shard of it."""
-    ids = _worlds(context)
-    if not ids:
-        raise RunError(f"{context.folder.path.name} has no SQL world.", way_out="Choose a run with worlds.")
-    number = _next(context)
-    ids = ids[: max(1, calls)]
-    return await _measure(context, number, ids, -(-calls // len(ids)))
+    """The same for all SQL worlds of a run that stands, and for its recorded calls of live servers, `calls` of each; the
+    rows become a further shard of it. Raises RunError when there is neither."""
+    ids = _worlds(context)[: max(1, calls)]
+    sessions = _sessions(context, calls, ("live",))
+    if not ids and not sessions:
+        raise RunError(
+            f"{context.folder.path.name} has neither a SQL world nor calls of live servers.",
+            way_out="Choose a run with worlds or with trajectories on live servers.",
+        )
+    most = -(-calls // len(ids)) if ids else 0
+    return await _measure(context, _next(context), ids, most, sessions)
 
 
 def _next(context: Context) -> int:
     return max((number for _, number in context.folder.units(STAGE)), default=-1) + 1
 
 
-async def _measure(context: Context, number: int, ids: Sequence[str], most: int) -> list[Row]:
+async def _measure(
+    context: Context, number: int, ids: Sequence[str], most: int, sessions: Sequence[Session] = ()
+) -> list[Row]:
     settings, tally = context.config.simulated, Tally(STAGE)
     worlds = read_worlds(context, set(ids))
     rows: list[Row] = []
@@ -74,6 +83,8 @@ async def _measure(context: Context, number: int, ids: Sequence[str], most: int)
                     limits=SliceLimits(settings.rows, settings.characters),
                 )
                 rows += [compared_row(item, simulator.name) for item in found]
+            for trajectory, _, calls_ in sessions:
+                rows += await _played_session(players, trajectory, calls_)
             calls = call_rows(models.ledger.drain())
     for row in rows:
         _count(tally, row)
@@ -81,6 +92,23 @@ async def _measure(context: Context, number: int, ids: Sequence[str], most: int)
     tally.cost = sum(row["cost"] for row in calls)
     _write(context, number, rows, calls, tally)
     return rows
+
+
+async def _played_session(players: Players, trajectory: str, calls: Sequence[RecordedCall]) -> list[Row]:
+    """What live servers answered, held against a simulator that is given the same calls from the same beginning."""
+    settings = players.config.simulated
+    world = empty_world(list({call.tool.name: call.tool for call in calls}.values()), players.config.seed)
+    simulator = players.simulator(world)
+    limits = SliceLimits(settings.rows, settings.characters)
+    host = SimulatedHost(world, simulator, repairs=settings.repairs, limits=limits)
+    try:
+        found = await answered_again(calls, host)
+    finally:
+        await host.close()
+    return [
+        {**replayed_row(one, trajectory, "server"), "simulator": simulator.name, "bucket": SERVERS}
+        for one in found
+    ]
 
 
 def _count(tally: Tally, row: Row) -> None:
@@ -124,12 +152,10 @@ def measures(rows: Iterable[Row]) -> list[Row]:
     """Shares with 95 % Wilson intervals: fidelity by simulator and number of changed rows, replay rate by server."""
     groups: dict[tuple[str, str], list[bool]] = {}
     for row in rows:
-        name = "environment_fidelity" if row["source"] == "sql" else "real_replay_rate"
-        part = (
-            f"{row['simulator']}, {row['bucket']} rows"
-            if row["source"] == "sql"
-            else f"{row['world']}: {row['tool']}"
-        )
+        played = row["source"] in ("sql", "server")
+        name = "environment_fidelity" if played else "real_replay_rate"
+        rows_ = f"{row['bucket']} rows" if row["source"] == "sql" else SERVERS
+        part = f"{row['simulator']}, {rows_}" if played else f"{row['world']}: {row['tool']}"
         groups.setdefault((name, part), []).append(bool(row["agreed"]))
     found = []
     for (name, part), agreed in groups.items():
@@ -197,6 +223,7 @@ def replayed_row(one: AnsweredAgain, trajectory: str, host: str) -> Row:
         "same_outcome": one.outcome,
         "fits_schema": one.fits,
         "same_values": one.values,
+        "same_state": one.state,
         "agreed": one.alike,
         "expected": "ok" if one.call.ok else one.call.code,
         "got": one.got,
@@ -208,11 +235,13 @@ Session = tuple[str, str, list[RecordedCall]]
 """A trajectory, its kind of host, and its calls that really reached the tools."""
 
 
-def _sessions(context: Context, most: int) -> list[Session]:
+def _sessions(
+    context: Context, most: int, wanted_hosts: Sequence[str] = ("live", "simulated")
+) -> list[Session]:
     hosts = {
         row["id"]: (row["host"], row["task"])
         for row in context.folder.rows("trajectories", columns=("id", "host", "task"))
-        if row["host"] in ("live", "simulated")
+        if row["host"] in wanted_hosts
     }
     wanted = {task for _, task in hosts.values()}
     tools: dict[str, dict[str, ToolSpec]] = {}
@@ -251,7 +280,7 @@ def summary(rows: Sequence[Row]) -> dict[str, Any]:
     by: dict[str, list[Row]] = {}
     for row in rows:
         by.setdefault(
-            row["bucket"] if row["source"] == "sql" else f"{row['world']}: {row['tool']}", []
+            row["bucket"] if row["source"] in ("sql", "server") else f"{row['world']}: {row['tool']}", []
         ).append(row)
     return {"all": _shares(rows), **{name: _shares(own) for name, own in sorted(by.items())}}
 

@@ -197,8 +197,8 @@ _ALL = (
     ),
     _table(
         "environment",
-        "Calls through a simulator and through the truth. `source`: sql (a world hidden behind its specification), or"
-        " simulated and live (recorded calls of such trajectories, made again on the real server). `changed` rows, and"
+        "Calls through a simulator and through the truth. `source`: sql (a world hidden behind its specification), server"
+        " (recorded calls of live servers, given to a simulator), or simulated and live (recorded calls of such trajectories, made again on the real server). `changed` rows, and"
         " `bucket` of them, are those of the truth; what cannot be compared is null.",
         "source:text world:text tool:text arguments:json trajectory:text index:int changed:int bucket:text"
         " simulator:text same_outcome:bool fits_schema:bool same_values:bool same_state:bool agreed:bool expected:text"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pipeline.records import Domain, PolicyRule, ToolSpec, World, WorldError
 from pipeline.records.worlds import SIMULATED
 from pipeline.teacher.crud import read, with_program
@@ -9,8 +11,8 @@ from pipeline.teacher.crud_words import words_for
 from pipeline.teacher.seeds import CLOCK, Seeds
 from pipeline.teacher.toolsets import Played
 from pipeline.worlds.admission import fitted, witness_rows
-from pipeline.worlds.simulated.entities import schema_sql
-from pipeline.worlds.simulated.meaning import plural
+from pipeline.worlds.simulated.entities import Column, Entity, derive, schema_sql
+from pipeline.worlds.simulated.meaning import meanings, plural
 from pipeline.worlds.sql import SqlWorld
 from pipeline.worlds.sql.outputs import with_output_schemas
 
@@ -63,6 +65,17 @@ def played_world(toolset: Played, seed: int, *, bare: bool = False) -> World:
     if not deeds & {"list", "get"} or not deeds - {"list", "get"}:
         raise WorldError(f"The tools of {name} that can be read do not both look up and change.")
     return typed.replace(tools=tuple(by_name.get(tool.name, tool) for tool in tools))
+
+
+def empty_world(tools: Sequence[ToolSpec], seed: int) -> World:
+    """A world in which recorded sessions of real servers can be played from their beginning: tables without rows. Where
+    the rules know of no entity there is one table of things with a title, a kind and a content."""
+    read = meanings(tools)
+    things = Entity("thing", "thing_id", False, (Column("title"), Column("kind"), Column("content")))
+    found = tuple(derive(tools, read)) or (things,)
+    world = played_world(Played("session", tuple(tools), read, found), seed, bare=True)
+    bare = tuple(tool.replace(program=None) for tool in tools)
+    return world.replace(seed={}, tools=bare)
 
 
 def _working(world: World) -> list[ToolSpec]:

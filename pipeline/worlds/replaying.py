@@ -1,4 +1,4 @@
-"""Recorded calls made again on the real server: which are answered alike now, and where the others differ."""
+"""Recorded calls of real servers made again, on the server or on a played host: which are answered alike."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pipeline.records import Json, ToolSpec, canonical_json
+from pipeline.records import Failure, Json, ToolSpec, canonical_json
+from pipeline.worlds.host import ToolHost
 from pipeline.worlds.live import LiveHost
 from pipeline.worlds.server_pool import Servers
 from pipeline.worlds.simulated.fidelity import alike
@@ -29,7 +30,11 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredAgain:
-    """One recorded call and what the server says now. `fits` is None without an output schema."""
+    """One recorded call and what is said now. `fits` is None without an output schema.
+
+    A server's state shows in what is read after something was written: `state` is whether such a reading call is
+    answered alike, and None for all others.
+    """
 
     call: RecordedCall
     outcome: bool
@@ -38,6 +43,7 @@ class AnsweredAgain:
     got: str
     why: str = ""
     """Where the answers differ: `outcome`, `time` (only in dates, times and durations), `order`, or `values`."""
+    state: bool | None = None
 
     @property
     def alike(self) -> bool:
@@ -48,20 +54,29 @@ async def replay_session(calls: Sequence[RecordedCall], servers: Servers) -> lis
     """The calls of one trajectory, in order, on servers of its own. Raises HostError when one is lost."""
     tools = {call.tool.name: call.tool for call in calls}
     host = await LiveHost.open(list(tools.values()), servers)
-    found = []
     try:
-        for call in calls:
-            now = await host.call(call.tool.name, call.arguments)
-            code = (now.error or ("",))[0]
-            outcome = now.ok == call.ok
-            values = outcome and (alike(call.value, now.value) if now.ok else True)
-            fits = None
-            if call.tool.output_schema and now.ok and call.ok:
-                fits = not complaints(call.tool.output_schema, call.value)
-            why = "" if outcome and values else "outcome" if not outcome else _why(call.value, now.value)
-            found.append(AnsweredAgain(call, outcome, fits, values, "ok" if now.ok else code, why))
+        return await answered_again(calls, host)
     finally:
         await host.close()
+
+
+async def answered_again(calls: Sequence[RecordedCall], host: ToolHost) -> list[AnsweredAgain]:
+    """The calls, in order, on a fresh host."""
+    found: list[AnsweredAgain] = []
+    written = False
+    for call in calls:
+        now = await host.call(call.tool.name, call.arguments)
+        code = (now.error or ("",))[0]
+        outcome = now.ok == call.ok and code != Failure.SIMULATOR_DEFECT
+        values = outcome and (alike(call.value, now.value) if now.ok else True)
+        fits = None
+        if call.tool.output_schema and now.ok and call.ok:
+            fits = not complaints(call.tool.output_schema, now.value)
+        why = "" if outcome and values else "outcome" if not outcome else _why(call.value, now.value)
+        reads = call.tool.annotations.read_only
+        state = outcome and values if reads and written else None
+        written = written or not reads
+        found.append(AnsweredAgain(call, outcome, fits, values, "ok" if now.ok else code, why, state))
     return found
 
 

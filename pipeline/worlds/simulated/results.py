@@ -19,7 +19,7 @@ FORMULA = "x-formula"
 """In an output schema beside a property: the SQL expression over `:field`s of the same object, and arguments, that its
 value has to equal."""
 _CODE = re.compile(r"[A-Z][A-Z0-9_]{1,39}")
-_ENGINES_OWN = frozenset(Failure) - {Failure.INVALID_ARGUMENTS, Failure.CONSTRAINT}
+_ENGINES_OWN = frozenset(Failure) - {Failure.INVALID_ARGUMENTS, Failure.CONSTRAINT, Failure.TOOL_ERROR}
 """Codes of outages, limits and defects: those come from fault plans and from the engine, never from a simulator."""
 
 
