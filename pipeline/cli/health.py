@@ -30,7 +30,7 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Everything a run may use."""
-    return [_python(), _assets(), _disk(), _models(), _prefect(), _docker(), *_launchers(), *_extras()]
+    return [_python(), _assets(), _disk(), _models(), _prefect(), *_docker(), *_launchers(), *_extras()]
 
 
 def _python() -> Finding:
@@ -77,13 +77,26 @@ def _prefect() -> Finding:
     )
 
 
-def _docker() -> Finding:
-    from pipeline.sandbox import engine_problem
+def _docker() -> list[Finding]:
+    """The engine, and the image of the shipped code tasks, which the first run makes when it is not there."""
+    import asyncio
 
-    problem = engine_problem()
-    return Finding(
-        "docker", problem is None, problem or "an engine answers", "" if problem is None else "see above"
-    )
+    from pipeline.records.errors import SandboxError
+    from pipeline.sandbox import Engine, find_image
+
+    async def ask() -> list[Finding]:
+        try:
+            async with Engine.connect() as engine:
+                version = (await engine.ask(engine.docker.version))["Version"]
+                found = [Finding("docker", True, f"engine {version}, {engine.architecture}")]
+                try:
+                    return [*found, Finding("image python", True, await find_image(engine, "python"))]
+                except SandboxError as error:
+                    return [*found, Finding("image python", False, error.what, "tracemill sandbox build")]
+        except SandboxError as error:
+            return [Finding("docker", False, error.what, error.way_out)]
+
+    return asyncio.run(ask())
 
 
 def _launchers() -> list[Finding]:
