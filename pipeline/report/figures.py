@@ -78,14 +78,16 @@ def figures(data: Path, run: str) -> dict[str, Any]:
             "select stage, name, part, value, n from measures t where {run} and stage not in ('calibration', 'environment')"
             " and name <> 'task_pass_rate' order by all limit 200"
         ),
-        "code": ask("select status, count(*) as n from code_reports t where {run} group by all order by all"),
+        "code": ask(
+            "select solution, status, count(*) as n from code_reports t where {run} group by all order by all"
+        ),
         "rewrites": ask(
             "select style, count(*) as n, count(*) filter (verdict = 'kept') as kept,"
             " count(*) filter (fidelity = 'unfaithful') as unfaithful, avg(score) as score, sum(tokens)::bigint as tokens,"
             " sum(tokens_source)::bigint as tokens_source from rewrites t where {run} group by all order by all"
         ),
         "kept_sources": ask(
-            r"""select regexp_replace(reason, '( \(|:).*$', '') as name, count(*) as n, min(reason) as example"""
+            r"""select regexp_replace(reason, '( \(|:| as ).*$', '') as name, count(*) as n, min(reason) as example"""
             " from rewrites t where {run} and verdict <> 'kept' group by all order by n desc, name limit 20"
         ),
         "findings": ask(

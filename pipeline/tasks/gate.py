@@ -103,7 +103,7 @@ async def gate(
     if report.undecided and not counted:
         report.reason = "no mutation could be decided"
     if counted and len(report.survivors) > max_passing * counted:
-        report.reason = f"{len(report.survivors)} of {counted} mutations pass: {report.survivors[0]}"
+        report.reason = f"mutations pass: {len(report.survivors)} of {counted}, as {report.survivors[0]}"
     return report
 
 

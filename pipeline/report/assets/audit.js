@@ -28,7 +28,7 @@ class Audit {
     const done = this.sample.filter((one) => this.answers[this.id(one)]?.answer).length;
     fill(this.element,
       h("p", { class: "soft" }, `${this.at + 1} of ${this.sample.length} · ${done} answered · does the rewriting say what the source says, no more and no less?`),
-      this.rewrites.head(row), comparison(content), this.controls());
+      this.rewrites.head(row), comparison(content, this.rewrites.index.at("verdict", row)), this.controls());
   }
 
   controls() {

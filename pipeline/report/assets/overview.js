@@ -166,7 +166,13 @@ function endingCard({ endings }) {
 
 function codeCard({ code }) {
   if (!code.length) return null;
-  return card("Code, graded by its tests", null, table([["status", (row) => words(row.status), ""], ["", (row) => number(row.n), "n"]], code));
+  const about = { agent: "attempts of agents", gold: "reference solutions", empty: "no solution" };
+  const rows = [...grouped(code, (row) => row.solution)].map(([name, own]) => ({ name, n: sum(own, "n"), passed: sum(own.filter((row) => row.status === "passed"), "n"), own }));
+  return card("Code, graded by its tests", "A task enters when its tests fail without a solution and pass with the reference.", table([
+    ["solution", (row) => about[row.name] ?? words(row.name), ""],
+    ["", (row) => stacked([["pass", row.passed], ["fail", row.n - row.passed]], row.n), "chart"],
+    ["", (row) => row.own.map((one) => `${number(one.n)} ${words(one.status)}`).join(", "), "n"],
+  ], rows));
 }
 
 function environmentCard({ environment: { fidelity, replay } }) {

@@ -23,7 +23,7 @@ class Rewrites {
   item(row) {
     const at = (name) => this.index.at(name, row);
     return [h("div", {}, h("span", { class: `dot ${at("verdict") === "kept" ? "kept" : ""}`, title: words(at("verdict")) }), at("heading") || this.title(row)),
-      h("div", { class: "under" }, [words(at("style")), words(at("fidelity") || at("verdict")), at("findings") ? plural(at("findings"), "finding") : "", at("reason")].filter(Boolean).join(" · "))];
+      h("div", { class: "under" }, [words(at("style")), words(at("verdict")), at("findings") ? plural(at("findings"), "finding") : "", at("reason")].filter(Boolean).join(" · "))];
   }
 
   apply() {
@@ -47,7 +47,7 @@ class Rewrites {
     this.listing.choose(row);
     const content = await this.content(row);
     if (this.listing.chosen !== row) return undefined;
-    return this.view.display(this.head(row), comparison(content));
+    return this.view.display(this.head(row), comparison(content, this.index.at("verdict", row)));
   }
 
   head(row) {
@@ -55,12 +55,12 @@ class Rewrites {
     return [h("h2", {}, at("heading") || this.title(row)), h("small", {}, `${at("id")} · ${this.title(row)} · piece ${at("chunk") + 1}`),
       h("div", { class: "badges" }, badge(at("style")), badge(at("verdict"), at("verdict")), badge(at("fidelity"), at("fidelity")),
         at("score") !== null && badge(`score ${number(at("score"), 3)}`), at("coverage") !== null && badge(`coverage ${percent(at("coverage"))}`),
-        at("overlap") !== null && badge(`shared with the source ${percent(at("overlap"))}`), badge(`${at("tokens_source")} → ${at("tokens")} tokens`), badge(plural(at("attempts"), "attempt"))),
+        at("verdict") === "kept" && [at("overlap") !== null && badge(`shared with the source ${percent(at("overlap"))}`), badge(`${at("tokens_source")} → ${at("tokens")} tokens`)], badge(plural(at("attempts"), "attempt"))),
       at("reason") && h("p", { class: "why" }, at("reason"))];
   }
 }
 
-function comparison([source, text, findings]) {
+function comparison([source, text, findings], verdict) {
   const ranges = (whole, fragment, start) => findings.flatMap((finding) => {
     const found = place(whole, finding[fragment], finding[start]);
     return found ? [[...found, "error", finding[3]]] : [];
@@ -68,7 +68,7 @@ function comparison([source, text, findings]) {
   return [
     findings.length > 0 && h("ul", { class: "facts" }, findings.map(([kind, direction, severity, message]) => h("li", {}, badge(`${kind}, ${direction}`, severity === "warn" ? "fault" : "fail"), " ", message))),
     h("div", { class: "pair" }, h("section", { class: "text", "aria-label": "Source" }, h("h3", {}, "Source"), marked(source, ranges(source, 4, 6))),
-      h("section", { class: "text", "aria-label": "Rewriting" }, h("h3", {}, "Rewriting"), marked(text, ranges(text, 5, 8)))),
+      h("section", { class: "text", "aria-label": "Rewriting" }, h("h3", {}, verdict === "kept" ? "Rewriting" : "Rewriting, refused: the source's words stay"), marked(text, ranges(text, 5, 8)))),
   ];
 }
 

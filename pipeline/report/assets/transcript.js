@@ -8,7 +8,7 @@ function transcript(about, [events, verdicts], block) {
   for (const verdict of failing) for (const index of verdict[4]) cited.set(index, [...(cited.get(index) ?? []), verdict]);
   const body = h("div", {}, events.map((event) => eventView(event, block.texts, cited.get(event[0]) ?? [])));
   return [
-    h("h2", {}, about("intent") || about("id")),
+    h("h2", { class: "long", title: about("intent") }, about("intent") || about("id")),
     h("small", {}, `${about("id")} · ${about("world")} · attempt ${about("attempt") + 1}`),
     h("div", { class: "badges" }, badge(about("value"), about("value")), badge(about("difficulty")), badge(about("goal")), badge(about("persona") && `user: ${about("persona")}`),
       badge(`ended: ${words(about("ending"))}`), badge(about("fault") && `fault: ${words(about("fault"))}`, "fault"), badge(about("planted") && `planted: ${words(about("planted"))}`, "fault"),
@@ -105,7 +105,7 @@ function light(body, index) {
 function taskView(task) {
   if (!task) return null;
   return [
-    task.goals.length > 0 && [h("h3", {}, "Goals"), h("ul", { class: "facts" }, task.goals.map(([kind, intent]) => h("li", {}, intent, h("small", {}, ` ${words(kind)}`))))],
+    task.goals.length > 1 && [h("h3", {}, "Goals"), h("ul", { class: "facts" }, task.goals.map(([kind, intent]) => h("li", {}, intent, h("small", {}, ` ${words(kind)}`))))],
     task.facts.length > 0 && [h("h3", {}, "What the user knows"), h("ul", { class: "facts" }, task.facts.map(([label, spoken, disclosure]) => h("li", {}, `${label}: ${spoken}`, h("small", {}, ` ${words(disclosure)}`))))],
     task.reference.length > 0 && [h("h3", {}, "Reference calls"), h("ol", { class: "facts" }, task.reference.map(([tool, given, error]) => h("li", {}, h("code", {}, `${tool}(${Object.entries(given).map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", ")})`), error && badge(error, "fault"))))],
     task.gate && h("small", {}, `Gate: ${task.gate.killed ?? 0} of ${task.gate.mutations ?? 0} mutations caught`),
