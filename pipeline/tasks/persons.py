@@ -56,10 +56,13 @@ def _persons(world_id: str) -> Persons:
     finally:
         connection.close()
     columns = {name: table.columns for name, table in image.tables.items()}
-    personal = tuple(
-        name for name in columns if _PEOPLE.search(name) or any(map(_PERSONAL.search, columns[name]))
-    )
+    personal = tuple(name for name in columns if people(name) or any(map(_PERSONAL.search, columns[name])))
     return Persons(_index(rows, columns, parents, personal), personal)
+
+
+def people(table: str) -> bool:
+    """Whether a table is named like people."""
+    return _PEOPLE.search(table) is not None
 
 
 _WORLDS: dict[str, World] = {}

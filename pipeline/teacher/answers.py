@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable, Mapping
 
 from pipeline.records import Goal, Json, ReferenceCall, Task, World
 from pipeline.tasks.chains import PLACEHOLDER, fill
 from pipeline.tasks.money import money_columns
+from pipeline.tasks.persons import people
 from pipeline.tasks.values import written
 from pipeline.teacher.grammar import capital, speech, tidy
 from pipeline.teacher.told import told_columns
 from pipeline.worlds.mixed import home_of
 from pipeline.worlds.tongues import pack, tongue_of
 
+Row = Callable[[ReferenceCall, str], Mapping[str, Json]]
+
+UNMET = frozenset({"refuse", "unserved", "blocked"})
+"""Goals that end without what the user wanted."""
 SHOWN = 6
 """Options and rows that are said one by one."""
 
@@ -21,10 +27,12 @@ SHOWN = 6
 class Teller:
     """Words for what a world's tools do and return."""
 
-    def __init__(self, task: Task, world: World, rng: random.Random) -> None:
+    def __init__(self, task: Task, world: World, rng: random.Random, row: Row) -> None:
+        """`row`: the row that an argument was read from, empty where there is none."""
         self.task = task
         self.world = world
         self._rng = rng
+        self._read = row
         self._year = int(world.clock[:4])
         self._language = tongue_of(world)
         self._say = speech("agent", self._language)
@@ -85,8 +93,8 @@ class Teller:
             return ""
         each = self.world.words.tools[call.tool].each
         said = [self._row(each, row) for row in rows[:SHOWN]]
-        more = f"; {self._more(len(rows) - len(said))}" if len(rows) > len(said) else ""
-        return "; ".join(said) + more.rstrip(".")
+        more = self._more(len(rows) - len(said)).rstrip(".") if len(rows) > len(said) else ""
+        return "; ".join([*said, *([more[0].lower() + more[1:]] if more else [])])
 
     def _more(self, left: int) -> str:
         return (
@@ -111,11 +119,21 @@ class Teller:
             fact = self._facts.get(source.fact) if source and source.fact else None
             word = about.get(name)
             if word and word.source and not word.known:
-                entity = self.world.words.entities[word.source.split(".")[0]]
-                values[name] = self._view(fact.spoken) if fact else self._the(entity.noun)
+                values[name] = self._view(fact.spoken) if fact else self._called(call, name, word.source)
             else:
                 values[name] = self._written(name, value)
         return values
+
+    def _called(self, call: ReferenceCall, name: str, source: str) -> str:
+        """What a thing is called that was found without the user's choosing it; the user's own record is just that."""
+        table = source.split(".")[0]
+        entity = self.world.words.entities[table]
+        found = call.sources.get(name)
+        if found is None or found.kind != "read" or people(table):
+            return self._the(entity.noun)
+        row = {k: self._written(k, v) for k, v in self._read(call, name).items() if v is not None}
+        fitting = [text for text in entity.describe if set(PLACEHOLDER.findall(text)) <= set(row)]
+        return self._view(fill(fitting[0], row)) if fitting else self._the(entity.noun)
 
     def _view(self, description: str) -> str:
         return _agent_view(description) if self._language == "en" else description

@@ -24,7 +24,7 @@ from pipeline.records import (
     Usage,
     World,
 )
-from pipeline.teacher.answers import Teller
+from pipeline.teacher.answers import UNMET, Teller
 from pipeline.teacher.flaws import Flaw
 from pipeline.teacher.grammar import speech
 from pipeline.teacher.hearing import Hearing, ask
@@ -74,7 +74,7 @@ class TeacherPolicy:
         self._facts = {fact.name: fact for fact in task.facts}
         self._reads = {tool.name for tool in world.tools if tool.annotations.read_only}
         self._say = speech("agent", self._language)
-        self._tell = Teller(task, world, self._rng)
+        self._tell = Teller(task, world, self._rng, self._row)
         self._note = ""
 
     async def act(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> AgentTurn:
@@ -89,7 +89,11 @@ class TeacherPolicy:
             self._script = self._play()
         self._produced += 1
         turn = next(self._script, None)
-        return turn if turn is not None else self._turn(self._say.say("goodbye", self._rng))
+        return turn if turn is not None else self._turn(self._goodbye())
+
+    def _goodbye(self) -> str:
+        ended = "sorry_goodbye" if self.task.goals[-1].kind in UNMET else "goodbye"
+        return self._say.say(ended, self._rng)
 
     # ---- the script --------------------------------------------------------------------------------------
 
@@ -101,7 +105,7 @@ class TeacherPolicy:
                 continue
             yield from self._pursue(index, goal, calls)
         while True:
-            yield self._turn(self._say.say("goodbye", self._rng))
+            yield self._turn(self._goodbye())
 
     def _pursue(self, index: int, goal: Goal, calls: list[tuple[int, ReferenceCall]]) -> Script:
         if self._flaw and self._flaw.kind == "over_refusal" and self._flaw.takes(index):
@@ -304,19 +308,21 @@ class TeacherPolicy:
                 fact = self._facts[source.fact or ""]
                 values[name] = fact.wrong if self._hearing.misled(fact) else fact.value
             else:
-                values[name] = self._read(source.step or 0, source.column or name, source.fact, planned)
+                values[name] = self._row(call, name).get(source.column or name, planned)
         return values
 
-    def _read(self, step: int, column: str, fact: str | None, planned: Json) -> Json:
-        """The value in the row that fits the user's description. The plan's value breaks a tie and nothing else."""
-        value = self._results[step].value if step in self._results else None
+    def _row(self, call: ReferenceCall, name: str) -> dict[str, Json]:
+        """The row that an argument is read from: the one that fits the user's description. The plan's value breaks a
+        tie and nothing else."""
+        source = call.sources[name]
+        done = self._results.get(-1 if source.step is None else source.step)
+        value = done.value if done else None
         rows = [row for row in (value if isinstance(value, list) else [value]) if isinstance(row, dict)]
-        described = self._facts[fact].value if fact else None
+        described = self._facts[source.fact].value if source.fact else None
         if isinstance(described, dict):
             rows = [row for row in rows if all(row.get(k) == v for k, v in described.items())]
-        if any(row.get(column) == planned for row in rows) or not rows:
-            return planned
-        return rows[0].get(column, planned)
+        planned, column = call.arguments[name], source.column or name
+        return next((row for row in rows if row.get(column) == planned), rows[0] if rows else {})
 
     def _recheck(self, step: int) -> Script:
         """After a write without an answer: read again, and see whether the world has changed."""

@@ -10,6 +10,7 @@ from pipeline.records import Fact, Goal, Message, Task, UserMove, UserWords, Wor
 from pipeline.records.trajectories import Usage
 from pipeline.tasks.agents import devices
 from pipeline.tasks.values import mentions
+from pipeline.teacher.answers import UNMET
 from pipeline.teacher.grammar import capital, speech, tidy
 from pipeline.worlds.mixed import MixedWorld
 from pipeline.worlds.tongues import in_language, pack, tongue_of
@@ -63,7 +64,7 @@ class TeacherUser:
             leads = next(one["lead"] for one in devices() if one["name"] == move.lookups[0].tool)
             return self._styled(tidy(f"{rng.choice(leads)} {values['facts']}"), move, rng)
         rule = move.act if stated or move.act not in ("answer", "correct") else "nudge"
-        return self._styled(grammar.say(rule, rng, **values), move, rng)
+        return self._styled(grammar.say(rule + self._mood(move), rng, **values), move, rng)
 
     def _foreign(self, move: UserMove, stating: bool, values: dict[str, str], rng: random.Random) -> str:
         """The words in another language: questions, wishes and wishes with a reason open differently."""
@@ -75,7 +76,14 @@ class TeacherUser:
                 return grammar.of(rule, "plain", rng, **values)
             return grammar.say(rule, rng, **values)
         rule = move.act if stating or move.act not in ("answer", "correct") else "nudge"
-        return grammar.say(rule, rng, **values)
+        return grammar.say(rule + (self._mood(move) if rule == "close" else ""), rng, **values)
+
+    def _mood(self, move: UserMove) -> str:
+        """What a turn's rule is called after a wish that was not met, or was left."""
+        if move.act not in ("next", "close") or move.goal is None:
+            return ""
+        before = self.task.goals[self._number(move.goal) - 1] if move.act == "next" else self.task.goals[-1]
+        return "_after_no" if before.kind in UNMET else "_after_left" if before.kind == "withdrawn" else ""
 
     def _aside(self, goal: Goal | None, rng: random.Random) -> str:
         """A remark of the world; none for a goal in another world than the first, whose people it would not be."""
@@ -84,10 +92,12 @@ class TeacherUser:
             return ""
         return rng.choice(asides)
 
+    def _number(self, goal: Goal) -> int:
+        return next(n for n, one in enumerate(self.task.goals) if one.phrasings == goal.phrasings)
+
     def _abroad(self, goal: Goal) -> bool:
         assert isinstance(self.world, MixedWorld)
-        number = next(n for n, one in enumerate(self.task.goals) if one.phrasings == goal.phrasings)
-        tools = [call.tool for call in self.task.reference if call.goal == number]
+        tools = [call.tool for call in self.task.reference if call.goal == self._number(goal)]
         return any(self.world.places[tool].part for tool in tools)
 
     @staticmethod
@@ -131,7 +141,9 @@ _QUESTION = re.compile(
     r"(?:is|are|am|was|were|do|does|did|can|could|may|might|must|will|would|should|has|have|had)(?:n't)? "
     r"(?:i|you|we|they|he|she|it|there|this|that|these|those|my|your|our|the|a|an|any|all)\b"
 )
-_IMPERATIVE = re.compile(r"(?:do|have) (?:the|an?|my|our|this|that|these|those|any|all|it)\b")
+_IMPERATIVE = re.compile(
+    r"(?:(?:do|have) (?:the|an?|my|our|this|that|these|those|any|all|it)\b|have (?:you|them) (?!got\b|seen\b|any\b))"
+)
 
 
 def asks(phrase: str) -> bool:
