@@ -36,7 +36,8 @@ def register(app: typer.Typer) -> None:
 
 @judge_app.command()
 def again(run: RunArgument, changes: WithOption = None, data: DataOption = None) -> None:
-    """Judges all trajectories anew, without re-running them; the new verdicts lie beside the old ones."""
+    """Judges all trajectories anew, without re-running them; the new verdicts lie beside the old ones. `tracemill judge
+    RUN` says the same."""
     import asyncio
 
     from pipeline.stages.judging import judge_again, judge_diff
@@ -69,16 +70,20 @@ def calibrate(
         typer.echo(json.dumps(figures))
         return
     typer.echo(
-        f"{figures['n_flawed']} flawed, {figures['n_clean']} clean: misses {figures['misses']}, false alarms {figures['false_alarms']}"
+        f"{figures['n_flawed']} flawed, {figures['n_clean']} clean: misses {_percent(figures['misses'])}, "
+        f"false alarms {_percent(figures['false_alarms'])}"
     )
     if figures["not_told_again"]:
         typer.echo(f"  {figures['not_told_again']} good ones could not be told again alike and were left out")
     for kind, one in figures["by_kind"].items():
         typer.echo(f"  {kind:<24} missed {one['misses']['count']} of {one['n']}")
     for name, one in figures["by_judge"].items():
-        typer.echo(
-            f"  judge {name:<18} misses {one['misses']['share']}, false alarms {one['false_alarms']['share']}"
-        )
+        shares = _percent(one["misses"]["share"]), _percent(one["false_alarms"]["share"])
+        typer.echo(f"  judge {name:<18} misses {shares[0]}, false alarms {shares[1]}")
+
+
+def _percent(share: float | None) -> str:
+    return "not measured" if share is None else f"{share:.1%}"
 
 
 @judge_app.command()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 if TYPE_CHECKING:
     from pipeline.config import Config
@@ -15,6 +16,28 @@ DataOption = Annotated[
     Path | None, typer.Option("--data", help="Folder of runs and catalog. [default: data]")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+
+
+class ManyValues(TyperCommand):
+    """`--input A B` says the same as `--input A --input B`, after the command's own arguments."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        options = {name: one for one in self.params for name in one.opts if name.startswith("-")}
+        spread: list[str] = []
+        option, values, named = "", 0, False
+        for arg in args:
+            if arg.startswith("-") and len(arg) > 1:
+                known = options.get(arg)
+                option = arg if known is not None and not getattr(known, "is_flag", False) else ""
+                values = 0
+            elif option and values and named and getattr(options[option], "multiple", False):
+                spread.append(option)
+            elif option and not values:
+                values = 1
+            else:
+                named = True
+            spread.append(arg)
+        return super().parse_args(ctx, spread)
 
 
 def flag_config(config: Path | None, flags: dict[str, Any], models: list[str] | None = None) -> Config:

@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli.options import ConfigOption, DataOption, flag_config
+from pipeline.cli.options import ConfigOption, DataOption, ManyValues, flag_config
 
 
 def register(app: typer.Typer) -> None:
     for command in (export, diff, merge, gc):
-        app.command()(command)
+        app.command(cls=ManyValues if command is export else None)(command)
 
 
 def export(
@@ -23,7 +23,8 @@ def export(
         str, typer.Option("--format", "-f", help="chat, sharegpt, preference, text or adp.")
     ] = "chat",
     against: Annotated[
-        list[Path] | None, typer.Option(help="Benchmark files to keep out (jsonl, parquet, text).")
+        list[Path] | None,
+        typer.Option(help="Benchmark files or folders to keep out (jsonl, json, parquet, text); several."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Order of rows.")] = 0,
     push: Annotated[

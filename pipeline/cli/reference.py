@@ -54,7 +54,7 @@ def _argument(argument: Any) -> str:
 
 def _option(option: Any) -> str:
     names = ", ".join(sorted(option.opts, key=len, reverse=True))
-    return names if option.is_flag else f"{names} {str(option.name).upper()}"
+    return names if option.is_flag else f"{names} {str(option.name).upper()}{'…' if option.multiple else ''}"
 
 
 def _default(option: Any) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.cli.options import ConfigOption, DataOption, JsonOption, data_dir, flag_config
+from pipeline.cli.options import ConfigOption, DataOption, JsonOption, ManyValues, data_dir, flag_config
 
 if TYPE_CHECKING:
     from pipeline.config import Config
@@ -24,7 +24,7 @@ AcceptOption = Annotated[
 
 def register(app: typer.Typer) -> None:
     for command in (init, validate, run, resume, status, preview, demo, doctor):
-        app.command()(command)
+        app.command(cls=ManyValues if command is run else None)(command)
 
 
 def init(folder: Annotated[Path, typer.Argument(help="Where to write it.")] = Path(".")) -> None:
@@ -83,14 +83,18 @@ def run(
     ] = False,
     accept_changes: AcceptOption = False,
     mcp: Annotated[Path | None, typer.Option(help="tools: servers in the mcpServers form.")] = None,
-    mcp_dump: Annotated[list[Path] | None, typer.Option(help="tools: saved tools/list answers.")] = None,
+    mcp_dump: Annotated[
+        list[Path] | None, typer.Option(help="tools: saved tools/list answers; several.")
+    ] = None,
     evolve: Annotated[int | None, typer.Option(help="tools: how many evolved tools to make.")] = None,
     played: Annotated[
         int | None,
         typer.Option(help="tasks: how many tasks to make on the run's MCP tools, whose calls are played."),
     ] = None,
-    tasks: Annotated[list[Path] | None, typer.Option(help="code: task files or folders.")] = None,
-    input: Annotated[list[Path] | None, typer.Option("--input", help="rephrase: documents.")] = None,
+    tasks: Annotated[list[Path] | None, typer.Option(help="code: task files or folders; several.")] = None,
+    input: Annotated[
+        list[Path] | None, typer.Option("--input", help="rephrase: files, folders or globs; several.")
+    ] = None,
     data: DataOption = None,
 ) -> None:
     """Runs a flow and everything it needs, as one run."""

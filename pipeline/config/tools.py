@@ -14,7 +14,7 @@ class IngestConfig(Section):
     """How MCP servers are launched and listed."""
 
     servers: Path | None = None
-    """A file in the `mcpServers` form; None: the shipped `tools_repo/mcp_servers.json`."""
+    """A file in the `mcpServers` form; not given: the shipped `tools_repo/mcp_servers.json`."""
     dumps: tuple[Path, ...] = ()
     """Saved `tools/list` answers (`.json`, `.jsonl`, also gzipped)."""
     parallel: int = Field(default=4, ge=1, le=64)
@@ -34,7 +34,7 @@ class IngestConfig(Section):
     max_pages: int = Field(default=200, ge=1)
     max_tools: int = Field(default=20_000, ge=1)
     cache: Path | None = None
-    """Where environments of packages are kept; None: `~/.cache/tracemill/servers`."""
+    """Where environments of packages are kept; not given: `~/.cache/tracemill/servers`."""
     isolate: Literal["process", "docker"] = "process"
     """`docker` runs each server in a container without network."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -33,6 +34,26 @@ def test_flags_beat_environment_beats_file(tmp_path: Path) -> None:
     file.write_text("seed: 1\ntasks: {count: 1}\n", encoding="utf-8")
     config = load_config(file, {"seed": 3}, {"TRACEMILL_SEED": "2", "TRACEMILL_TASKS__COUNT": "2"})
     assert (config.seed, config.tasks.count) == (3, 2)
+
+
+def test_one_flag_takes_several_values_after_the_arguments() -> None:
+    import typer.main
+
+    from pipeline.cli import app
+
+    top: Any = typer.main.get_command(app)
+    commands = top.commands
+
+    def parsed(command: str, *words: str) -> dict[str, Any]:
+        found: dict[str, Any] = commands[command].make_context(command, list(words)).params
+        return found
+
+    given = parsed("run", "rephrase", "--input", "a", "b", "--count", "3", "--input", "c", "--run", "r")
+    assert [path.name for path in given["input"]] == ["a", "b", "c"]
+    assert (given["flow"], given["count"], given["run"]) == ("rephrase", 3, "r")
+    assert parsed("run", "--input", "a", "rephrase")["flow"] == "rephrase"
+    given = parsed("export", "r1", "r2", "--against", "x", "y", "--out", "d")
+    assert (given["runs"], [path.name for path in given["against"]]) == (["r1", "r2"], ["x", "y"])
 
 
 def test_help_loads_none_of_the_heavy_packages() -> None:
