@@ -155,22 +155,28 @@ def open_line(folder: RunFolder) -> str:
     return f" · unfinished: {units.finished} done{asked}"
 
 
-def progress_line(folder: RunFolder) -> str:
-    """`NAME: worlds 12 kept · tasks 240 kept, 21 rejected · …`, with tokens and cost where there are any."""
+def stages(folder: RunFolder) -> dict[str, dict[str, float]]:
+    """The finished units of a run in sum, stage by stage, in the order in which a run walks through them."""
     from pipeline.store.tables import step
 
-    stages: dict[str, list[float]] = {}
+    sums: dict[str, dict[str, float]] = {}
     for row in folder.rows("funnel"):
-        sums = stages.setdefault(row["stage"], [0, 0, 0, 0, 0, 0.0])
-        for index, key in enumerate(("kept", "rejected", "failed", "pending", "tokens", "cost")):
-            sums[index] += row[key]
+        of = sums.setdefault(row["stage"], dict.fromkeys(_COUNTED, 0))
+        for key in _COUNTED:
+            of[key] += row[key]
+    return dict(sorted(sums.items(), key=lambda item: step(item[0])))
+
+
+def progress_line(folder: RunFolder) -> str:
+    """`NAME: worlds 12 kept · tasks 240 kept, 21 rejected · …`, with tokens and cost where there are any."""
     parts = []
-    for stage in sorted(stages, key=step):
-        kept, rejected, failed, pending, tokens, cost = stages[stage]
-        text = f"{stage} {kept:.0f} kept"
-        text += f", {rejected:.0f} rejected" if rejected else ""
-        text += f", {failed:.0f} failed" if failed else ""
-        text += f", {pending:.0f} paused" if pending else ""
-        text += f", {tokens:.0f} tokens, {cost:.4f}" if tokens else ""
+    for stage, of in stages(folder).items():
+        text = f"{stage} {of['kept']} kept"
+        text += "".join(f", {of[key]} {key}" for key in ("rejected", "failed") if of[key])
+        text += f", {of['pending']} paused" if of["pending"] else ""
+        text += f", {of['tokens']} tokens, {of['cost']:.4f}" if of["tokens"] else ""
         parts.append(text)
     return f"{folder.name}: {' · '.join(parts) or 'starting'}"
+
+
+_COUNTED = ("entered", "kept", "rejected", "failed", "pending", "tokens", "cost")

@@ -150,13 +150,15 @@ def _with_paused(data: Path) -> list[RunFolder]:
     return found
 
 
-def _go_on(folder: RunFolder, limits: dict[str, float | int | None], accept_changes: bool) -> None:
+def _go_on(
+    folder: RunFolder, limits: dict[str, float | int | None], accept_changes: bool, as_json: bool = False
+) -> None:
     """What was begun is finished, paused episodes too."""
     from pipeline.stages.context import raise_limits
 
     given: dict[str, float | int] = {name: value for name, value in limits.items() if value is not None}
     raise_limits(folder, {**given, "resume_paused": True, "accept_changes": accept_changes})
-    _finish(folder)
+    _finish(folder, as_json)
 
 
 def _without_engine() -> str | None:
@@ -171,20 +173,25 @@ def _version() -> str:
     return __version__
 
 
-def _finish(folder: RunFolder) -> None:
+def _finish(folder: RunFolder, as_json: bool = False) -> None:
     """Executes what is left, says where it stands and what to do next. A paused run exits with 3, one in which all
     work of a stage failed with 1."""
+    import json
+
     from flows.execute import execute
     from pipeline.cli.after import in_vain, what_next
     from pipeline.cli.progress import progress_line, watching
 
     typer.echo(f"run {folder.name} in {folder.path}", err=True)
     reason = execute(folder, watching)
+    if as_json:
+        typer.echo(json.dumps(_standing(folder) | {"reason": reason}, indent=2))
     if reason:
         way_out = "" if "esume" in reason else f" Go on with: tracemill resume {folder.name}"
         typer.echo(f"paused: {reason}{way_out}", err=True)
         raise typer.Exit(3)
-    typer.echo(progress_line(folder))
+    if not as_json:
+        typer.echo(progress_line(folder))
     typer.echo(what_next(folder), err=True)
     lost = in_vain(folder)
     for stage, reason in lost.items():
@@ -200,13 +207,14 @@ def resume(
     max_errors: Annotated[int | None, typer.Option(help="A new limit on its failed model calls.")] = None,
     deadline: Annotated[float | None, typer.Option(help="Pause after so many seconds.")] = None,
     accept_changes: AcceptOption = False,
+    json: JsonOption = False,
     data: DataOption = None,
 ) -> None:
     """Finishes a run that was killed, interrupted, paused or failed: nothing lost, nothing done twice."""
     from pipeline.store import RunFolder
 
     limits = {"max_cost": max_cost, "max_tokens": max_tokens, "max_errors": max_errors, "deadline": deadline}
-    _go_on(RunFolder.open(data_dir(data), run), limits, accept_changes)
+    _go_on(RunFolder.open(data_dir(data), run), limits, accept_changes, json)
 
 
 def status(
@@ -217,7 +225,6 @@ def status(
     """Where runs stand."""
     import json as json_module
 
-    from pipeline.cli.progress import open_line, progress_line
     from pipeline.records.errors import RunError
     from pipeline.store import RunFolder, names
 
@@ -235,27 +242,34 @@ def status(
                     "flow": "",
                     "seed": None,
                     "status": "unreadable",
+                    "stages": {},
                     "progress": f"{name}: {error}",
                 }
             )
             continue
-        state = opened.status
-        if state == "running" and not opened.holder():
-            state = "killed"
-        rows.append(
-            {
-                "run": name,
-                "flow": opened.flow,
-                "seed": opened.seed,
-                "status": state,
-                "progress": progress_line(opened) + open_line(opened),
-            }
-        )
+        rows.append(_standing(opened))
     if json:
         typer.echo(json_module.dumps(rows, indent=2))
     else:
         for row in rows:
             typer.echo(f"{row['status']:<12} {row['progress']}")
+
+
+def _standing(folder: RunFolder) -> dict[str, Any]:
+    """What status says of a run."""
+    from pipeline.cli.progress import open_line, progress_line, stages
+
+    state = folder.status
+    if state == "running" and not folder.holder():
+        state = "killed"
+    return {
+        "run": folder.name,
+        "flow": folder.flow,
+        "seed": folder.seed,
+        "status": state,
+        "stages": stages(folder),
+        "progress": progress_line(folder) + open_line(folder),
+    }
 
 
 def preview(
