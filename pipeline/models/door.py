@@ -211,15 +211,6 @@ class Models:
         """Model to the calls it may have in flight at present."""
         return {name: target.lane.limit for name, target in self._targets.items()}
 
-    def progress(self) -> str:
-        """One line: calls in flight, the current limit, rate limits met, tokens and cost."""
-        now = self.ledger.totals
-        limit = sum({id(target.lane): target.lane.limit for target in self._targets.values()}.values())
-        return (
-            f"{now.in_flight}/{limit} in flight · {now.calls} calls · {now.cached} cached · "
-            f"{now.rate_limited} rate limits · {now.tokens_in + now.tokens_out:,} tokens · {now.cost:.2f} spent"
-        )
-
 
 def _judge(heard: Completion, schema: dict[str, Any] | None) -> tuple[Outcome, Json, str]:
     """Outcome, structured value and problem of an answer."""

@@ -37,16 +37,6 @@ class ToolGraph:
     takes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     index: dict[tuple[str, Json], list[Lookup]] = field(default_factory=lambda: defaultdict(list))
 
-    def edges(self) -> list[tuple[str, str, str]]:
-        """(tool, column, tool): the first returns what the second takes."""
-        return sorted(
-            (giver, column, taker)
-            for column, givers in self.feeds.items()
-            for giver in givers
-            for taker in self.takes.get(column, ())
-            if giver != taker
-        )
-
 
 @lru_cache(maxsize=256)
 def _graph(world_id: str) -> ToolGraph:
