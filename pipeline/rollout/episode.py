@@ -79,6 +79,8 @@ class Episode:
         self._turns_now = 0
         self._usage_before = Usage()
         self._calls = 0
+        self._agent_said = 0
+        self._call_ids: set[str] = set()
         self._last_call = ""
         self._equal_calls = 0
         self._started = time.monotonic()
@@ -205,9 +207,8 @@ class Episode:
             turn = await self.policy.act(self.messages, self.task.agent.toolset.tools)
             spent = _sum(spent, turn.usage)
             if turn.content.strip() or turn.calls or turn.cut_off:
-                seen = {call.id for event in self.events for call in event.calls}
-                kept = taken(turn, seen, len(self.events), self.limits.argument_chars)
-                return replace(kept, usage=spent)
+                kept = taken(turn, self._call_ids, len(self.events), self.limits.argument_chars)
+                return kept if spent is kept.usage else replace(kept, usage=spent)
         self.usage = _sum(self.usage, spent)
         self._stop(EndReason.AGENT_EMPTY, "The agent said nothing twice.")
         return None
@@ -287,8 +288,7 @@ class Episode:
         limits = self.limits
         if self._end is not None:
             return
-        turns = sum(1 for event in self.events if event.role == "assistant")
-        if turns >= limits.turns:
+        if self._agent_said >= limits.turns:
             self._stop(EndReason.TURN_LIMIT)
         elif self._calls >= limits.calls:
             self._stop(EndReason.CALL_LIMIT)
@@ -327,6 +327,9 @@ class Episode:
     def _add(self, event: Event, snapshot: Snapshot | None = None) -> None:
         if event.role in ("user", "assistant"):
             self.usage = _sum(self.usage, event.usage)
+        if event.role == "assistant":
+            self._agent_said += 1
+            self._call_ids.update(call.id for call in event.calls)
         self.events.append(event)
         self.messages.append(_message(event))
         self._machine.see(event)
@@ -365,6 +368,10 @@ def _bad_arguments(call: ToolCall, limit: int) -> tuple[Failure, str]:
 
 
 def _sum(one: Usage, other: Usage) -> Usage:
+    if not (other.tokens_in or other.tokens_out or other.cost):
+        return one
+    if not (one.tokens_in or one.tokens_out or one.cost):
+        return other
     return Usage(
         tokens_in=one.tokens_in + other.tokens_in,
         tokens_out=one.tokens_out + other.tokens_out,

@@ -33,6 +33,8 @@ _RESULT = re.compile(
 
 def forged(content: str) -> str:
     """What an agent's message holds that only others may say, or nothing: a user's turn, a tool's result."""
+    if not content:
+        return ""
     token = _TURN_TOKEN.search(content)
     if token:
         return f"the mark {token[0]} of another's message"
@@ -68,12 +70,10 @@ def _kept(call: ToolCall, name: str, longest: int) -> ToolCall:
     if len(raw) > longest:
         raw = f"{raw[:longest]} [… {len(raw) - longest} more characters not kept]"
     fits = len(call.raw) <= longest and call.arguments is not None and is_json(call.arguments)
-    return ToolCall(
-        id=real_text(name),
-        name=real_text(call.name)[:200],
-        raw=raw,
-        arguments=call.arguments if fits else None,
-    )
+    kept = (real_text(name), real_text(call.name)[:200], raw, call.arguments if fits else None)
+    if kept == (call.id, call.name, call.raw, call.arguments):
+        return call
+    return ToolCall(id=kept[0], name=kept[1], raw=kept[2], arguments=kept[3])
 
 
 def is_json(value: Json, depth: int = DEPTH) -> bool:
@@ -83,18 +83,21 @@ def is_json(value: Json, depth: int = DEPTH) -> bool:
     if isinstance(value, float):
         return isfinite(value)
     if isinstance(value, dict):
-        return depth > 0 and all(
-            isinstance(key, str) and is_json(key) and is_json(item, depth - 1) for key, item in value.items()
-        )
-    if isinstance(value, list):
-        return depth > 0 and all(is_json(item, depth - 1) for item in value)
-    return value is None or isinstance(value, bool | int)
+        if depth <= 0 or not all(isinstance(key, str) and is_json(key) for key in value):
+            return False
+        value = list(value.values())
+    elif isinstance(value, list):
+        if depth <= 0:
+            return False
+    else:
+        return value is None or isinstance(value, bool | int)
+    return all(item is None or type(item) is int or is_json(item, depth - 1) for item in value)
 
 
 def parse_arguments(raw: str) -> dict[str, Json] | None:
     """Arguments as an object; None for anything else (broken JSON, lists, NaN, absurd depth)."""
     try:
-        value = json.loads(raw or "{}", parse_constant=_no_constant)
+        value = _decode(raw or "{}")
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) and is_json(value) else None
@@ -102,3 +105,6 @@ def parse_arguments(raw: str) -> dict[str, Json] | None:
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
+
+
+_decode = json.JSONDecoder(parse_constant=_no_constant).decode

@@ -1,4 +1,4 @@
-"""Calls a second through the gym surface: `python gym.py DATA`. One JSON line."""
+"""Calls a second through the gym surface, and of the host behind it: `python gym.py DATA`. One JSON line."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from pipeline.config import load_config
 from pipeline.config.trajectories import LimitsConfig
+from pipeline.records import Json, Task, World
+from pipeline.rollout.episode import render_result
 from pipeline.stages.context import Context
 from pipeline.stages.gym import tasks_of, world_gym
 from pipeline.stages.units import STAGES, work
 from pipeline.store import RunFolder
+from pipeline.worlds.mixed import open_host, task_world
 
 CALLS = 20
+Action = dict[str, Any]
 
 
 def main(data: Path) -> None:
@@ -49,6 +54,7 @@ def main(data: Path) -> None:
             gym.close()
             rounds += 1
     whole = time.perf_counter() - began
+    bare = alone(worlds, plans, 5.0)
     before = psutil.Process().memory_info().rss
     many = [world_gym(worlds.values(), limits=limits) for _ in range(2000)]
     for number, one in enumerate(many):
@@ -61,6 +67,7 @@ def main(data: Path) -> None:
             {
                 "whole": count / whole,
                 "within": count / inside,
+                "alone": bare,
                 "episodes": rounds,
                 "calls_each": CALLS,
                 "mb_each": mb,
@@ -69,7 +76,35 @@ def main(data: Path) -> None:
     )
 
 
-def _turn(name: str, arguments: str) -> dict[str, object]:
+def alone(worlds: dict[str, World], plans: list[tuple[Task, list[Action]]], seconds: float) -> float:
+    """Calls a second of the host alone, results as the agent reads them: no turn, no record, no user."""
+    made, used = 0, 0.0
+
+    async def play(task: Task, calls: list[tuple[str, Json]]) -> float:
+        host = open_host(task_world(task, worlds), task.initial)
+        start = time.perf_counter()
+        for name, arguments in calls:
+            result = await host.call(name, arguments)
+            assert result.after
+            render_result(result, 10_000)
+        spent = time.perf_counter() - start
+        await host.close()
+        return spent
+
+    async def rounds() -> None:
+        nonlocal made, used
+        while used < seconds:
+            for task, turns in plans:
+                functions = [turn["tool_calls"][0]["function"] for turn in turns]
+                calls = [(one["name"], json.loads(one["arguments"])) for one in functions]
+                used += await play(task, calls)
+                made += len(calls)
+
+    asyncio.run(rounds())
+    return made / used
+
+
+def _turn(name: str, arguments: str) -> Action:
     return {"tool_calls": [{"function": {"name": name, "arguments": arguments}}]}
 
 
