@@ -31,10 +31,8 @@ def sql(
     catalog = Catalog(data_dir(data))
     catalog.query(query).write(format, sys.stdout.buffer)  # type: ignore[arg-type]
     sys.stdout.flush()
-    if others := catalog.other_versions():
-        typer.echo(
-            f"left out: {', '.join(others)} (damaged, or of another version; see tracemill status)", err=True
-        )
+    if left_out := catalog.left_out():
+        typer.echo(left_out, err=True)
 
 
 def show(
@@ -78,9 +76,12 @@ def stats(
     import json as json_module
 
     from pipeline.report.stats import collect, text
+    from pipeline.store import Catalog
 
     figures = collect(data_dir(data), run)
     typer.echo(json_module.dumps(figures, indent=2) if json else text(figures))
+    if run is None and (left_out := Catalog(data_dir(data)).left_out()):
+        typer.echo(left_out, err=True)
 
 
 def catalog(data: DataOption = None) -> None:

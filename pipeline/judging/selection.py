@@ -186,5 +186,6 @@ def _shared(left: Candidate, right: Candidate) -> tuple[int, bool]:
 
 
 def _because(shared: int, worse: Candidate) -> str:
-    where = f"the same for {shared} events, then" if shared else "from the start"
+    events = "event" if shared == 1 else "events"
+    where = f"the same for {shared} {events}, then" if shared else "from the start"
     return f"{where} the rejected one fails: {worse.reason}"

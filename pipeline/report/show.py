@@ -48,7 +48,7 @@ def _find(catalog: Catalog, id: str) -> tuple[str, dict[str, Any]]:
         raise RunError(f"{id!r} is the beginning of several ids: {', '.join(one for _, one in near[:5])}.")
     raise RunError(
         f"There is no record {id!r}.",
-        way_out='Find ids with SQL, e.g. tracemill sql "select id from trajectories".',
+        way_out='Find ids with SQL, e.g. tracemill sql "select id from trajectories". ' + catalog.left_out(),
     )
 
 

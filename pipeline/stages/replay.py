@@ -43,7 +43,7 @@ async def replay_trajectory(data: Path, id: str, *, live: bool = False) -> Repla
     if not found:
         raise RunError(
             f"There is no trajectory {id!r}.",
-            way_out='`tracemill sql "select id from trajectories"` lists them.',
+            way_out='`tracemill sql "select id from trajectories"` lists them. ' + catalog.left_out(),
         )
     row = found[0]
     run = row["run"].replace("'", "''")

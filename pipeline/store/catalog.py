@@ -162,6 +162,15 @@ class Catalog:
         versions = {name: self._version(name) for name in names(self.data_dir)}
         return {name: version for name, version in versions.items() if version != SCHEMA_VERSION}
 
+    def left_out(self) -> str:
+        """A sentence on the runs that the views leave out; empty when there are none."""
+        others = self.other_versions()
+        return (
+            f"Left out are runs that cannot be read: {', '.join(others)} (see `tracemill status`)."
+            if others
+            else ""
+        )
+
     def _version(self, run: str) -> int:
         try:
             facts = json.loads((self.data_dir / "runs" / run / "run.json").read_bytes())

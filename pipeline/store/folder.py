@@ -106,7 +106,9 @@ class RunFolder:
             raise RunError(
                 f"The run {name} was written with schema version {facts['schema']}"
                 f" (tracemill {facts['version'] or 'unknown'}); this tracemill reads version {SCHEMA_VERSION}.",
-                way_out=f"Use the version that wrote it, or run its {path / 'config.yaml'} again under a new name.",
+                way_out=f"Read or finish it with tracemill {facts['version'] or 'of that time'} (schema {facts['schema']}),"
+                f" or make it anew from its first stage: tracemill run {facts['flow']} --config {path / 'config.yaml'}"
+                f" --run {name}-again; answers of models that are in the cache are not paid for again.",
             )
         return cls(path, facts)
 

@@ -178,8 +178,8 @@ _ALL = (
     ),
     _table(
         "pairs",
-        "Preference pairs of attempts at one task; `shared` counts the events that both have in common from the start."
-        " `round` counts selections of the run, the latest counts.",
+        "Preference pairs of attempts at one task; `shared` counts the events after the system prompt that both have in"
+        " common. `round` counts selections of the run, the latest counts.",
         "round:int task:text chosen:text rejected:text shared:int reason:text",
         "round task chosen rejected",
     ),

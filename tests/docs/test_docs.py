@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli.reference import reference
+from pipeline.store import views
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 
@@ -18,6 +19,11 @@ DOCS = Path(__file__).parent.parent.parent / "docs"
 def test_the_reference_of_commands_is_what_help_says() -> None:
     written = (DOCS / "commands.md").read_text(encoding="utf-8")
     assert written == reference(), "make it again: python -m pipeline.cli.reference > docs/commands.md"
+
+
+def test_the_reference_of_views_is_what_the_catalog_has() -> None:
+    written = (DOCS / "views.md").read_text(encoding="utf-8")
+    assert written == views.reference(), "make it again: python -m pipeline.store.views > docs/views.md"
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
