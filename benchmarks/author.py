@@ -22,8 +22,9 @@ from pipeline.models import Models
 from pipeline.models.players.author import Asker
 from pipeline.models.players.seat import Seat
 from pipeline.records import Domain, StateCheck, Task, World
-from pipeline.stages.task_making import Proposal, TaskMaker, Wanted
+from pipeline.stages.task_making import Proposal, TaskMaker
 from pipeline.stages.tasks import _attempt
+from pipeline.tasks.authored.wanted import Wanted
 from pipeline.tools.evolve.authored.making import Made, WorldMaker
 from pipeline.worlds.sql import SqlWorld
 from tests.endpoint.author import Error, ScriptedAuthor, Shop
@@ -156,7 +157,7 @@ async def one(
         maker = TaskMaker(pen, config, made.world, _attempt(made.world))
         await maker.cast(rng)
         hidden = 1 + number % 2
-        proposal = await maker.propose(Wanted("act", 3, hidden), rng)
+        proposal = await maker.propose(Wanted(("act",), 3, hidden), rng)
         if proposal.task is not None and not proposal.kind:
             score.faulty += [f"place {number}: {fault}" for fault in task_faults(proposal.task, made.world)]
     if planted is not None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Literal
 
 from pipeline.config import Config
 from pipeline.records import Task, World, canonical_json
 from pipeline.stages.context import Context, Tally
 from pipeline.stages.players import Players
-from pipeline.stages.task_making import Proposal, TaskMaker, Wanted
+from pipeline.stages.task_making import Proposal, TaskMaker
 from pipeline.stages.yields import yield_rows
 from pipeline.store import Row
+from pipeline.tasks.authored.wanted import Wanted, wanted_tasks
 from pipeline.tasks.authored.wishes import Stage
 from pipeline.tasks.gate import Attempt
 from pipeline.tools.evolve.authored.texts import foreign
@@ -21,20 +21,8 @@ from pipeline.tools.evolve.authored.texts import foreign
 STAGE = "tasks"
 Add = Callable[[Task, World, object], None]
 """Takes an admitted task with its world and what the gate and the probes saw."""
-_KINDS: tuple[Literal["act", "ask", "refuse"], ...] = ("act", "ask", "refuse")
 _WAVE = 4
 """Tasks of one world that are proposed side by side; the next wave sees what the last one brought."""
-
-
-def wanted_tasks(config: Config, count: int, rng: random.Random) -> list[Wanted]:
-    """What each of so many tasks is asked to be like, after the weights of `tasks.goal_kinds`."""
-    weights = [config.tasks.goal_kinds.get(kind, 0.0) for kind in _KINDS]
-    if not any(weights):
-        weights = [1.0, 0.0, 0.0]
-    return [
-        Wanted(rng.choices(_KINDS, weights)[0], rng.choice((2, 2, 3, 3, 4, 5)), rng.choice((0, 1, 1, 2)))
-        for _ in range(count)
-    ]
 
 
 async def authored_tasks(
@@ -69,7 +57,9 @@ def _as_wanted(model: str, world: World, admitted: Sequence[tuple[Wanted, Task]]
     """Rows of `measures` named `as requested`: the share of admitted tasks that have what was asked for, per axis."""
     rows: list[Row] = []
     for axis, asked in (
+        ("goals", [one.goals for one, _ in admitted]),
         ("calls", [one.calls for one, _ in admitted]),
+        ("hops", [one.hops for one, _ in admitted]),
         ("hidden_facts", [one.hidden for one, _ in admitted]),
     ):
         found = [int(task.axes[axis]) for _, task in admitted]
@@ -129,7 +119,7 @@ async def propose_all(
                 tally.reject("same wish again", task.goals[0].intent, subject=task.id)
             elif task is not None and not proposal.kind:
                 kept += 1
-                maker.seen[proposal.signature] = task.goals[0].intent
+                maker.seen[proposal.signature] = "; then ".join(goal.intent for goal in task.goals)
                 tally.keep()
                 maker.admitted.append((proposal.wanted, task))
                 add(task, world, proposal.evidence)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.config import Config
 from pipeline.models.players.author import Asker, Checked, Problem, Said, Step, fence, lines, settle
-from pipeline.models.players.author.answers import Assertions, Cast, Facts, Wish
+from pipeline.models.players.author.answers import Assertions, Cast, Facts, Wish, Wishes
 from pipeline.models.players.policy import ModelPolicy
 from pipeline.models.players.seat import Seat
 from pipeline.records import (
@@ -34,6 +34,7 @@ from pipeline.tasks.authored.probes import (
     hides,
     unsupported,
 )
+from pipeline.tasks.authored.wanted import Wanted
 from pipeline.tasks.authored.wishes import Planned, Stage, planned
 from pipeline.tasks.gate import Attempt, gate
 from pipeline.tasks.lives import Lives
@@ -45,23 +46,6 @@ from pipeline.tools.evolve.authored.texts import as_texts, foreign, instructing,
 from pipeline.worlds.sql import SqlHost, SqlWorld
 
 _SHOWN_ROWS, _SHOWN_WISHES = 3, 6
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a task is asked to be like; what it is like is measured."""
-
-    kind: str
-    calls: int
-    hidden: int
-
-    def __str__(self) -> str:
-        what = {
-            "act": "something is changed for the person",
-            "ask": "the person learns something from the data, and nothing is changed",
-            "refuse": "the person wants what the policy forbids, and the last call is refused by its tool",
-        }[self.kind]
-        return f"{what}; about {self.calls} calls, {self.hidden} facts that the person tells only when asked."
 
 
 @dataclass
@@ -161,6 +145,7 @@ class TaskMaker:
             "rows": _some_rows(world),
             "persona": persona.style,
             "wanted": str(wanted),
+            "goals": wanted.goals,
             "near": lines(list(self.seen.values())[-_SHOWN_WISHES:]),
         }
         mark = fence(inputs["world"], *inputs.values())
@@ -169,14 +154,14 @@ class TaskMaker:
 
     async def _task(self, plan: Planned, proposal: Proposal, rng: random.Random) -> None:
         """Facts, checks and the rest of a task around calls that have been made."""
-        world, wish = self._world, plan.wish
+        world = self._world
         facts: Sequence[Fact] | None = list(plan.which.values())
-        step = Step("facts", wish.intent[:80])
+        step = Step("facts", plan.intent[:80])
         if plan.told:
             proposal.steps.append(step)
             facts = await self._settle(
-                "facts", Facts, lambda answer: worded(plan, answer), step, intent=wish.intent,
-                phrasings=list(wish.phrasings), facts=facts_to_word(plan), hidden=proposal.wanted.hidden,
+                "facts", Facts, lambda answer: worded(plan, answer), step, intent=plan.intent,
+                phrasings=plan.texts, facts=facts_to_word(plan), hidden=proposal.wanted.hidden,
             )  # fmt: skip
         if facts is None:
             proposal.task, proposal.kind, proposal.message = None, step.kind, f"facts: {step.message}"
@@ -195,16 +180,16 @@ class TaskMaker:
         self, plan: Planned, before: SqlWorld, after: SqlWorld, proposal: Proposal
     ) -> Sequence[StateCheck]:
         changes = after.changes()
-        if plan.kind != "act" or not changes:
+        if not changes:
             return ()
-        step = Step("checks", plan.wish.intent[:80])
+        step = Step("checks", plan.intent[:80])
         proposal.steps.append(step)
         shown = lines(
             {"table": one.table, "key": one.key, "before": one.old, "after": one.new} for one in changes[:12]
         )
         found = await self._settle(
             "checks", Assertions, lambda answer: asserted(before, after, answer, self._world.clock), step,
-            world=f"{self._about}\n{self._world.schema_sql}", intent=plan.wish.intent, changed=shown,
+            world=f"{self._about}\n{self._world.schema_sql}", intent=plan.intent, changed=shown,
         )  # fmt: skip
         return found or ()
 
@@ -217,37 +202,23 @@ class TaskMaker:
         proposal: Proposal,
         rng: random.Random,
     ) -> Task:
-        world, wish = self._world, plan.wish
-        goal = Goal.model_validate(
-            {
-                "intent": wish.intent,
-                "phrasings": wish.phrasings,
-                "reasons": wish.reasons,
-                "facts": [fact.name for fact in facts],
-                "kind": plan.kind,
-                "consent": [
-                    world.words.tools[call.tool].arguments[name].consent
-                    for call in plan.calls
-                    for name, source in call.sources.items()
-                    if source.kind == "consent"
-                ],
-            }
-        )
+        world = self._world
+        goals = [_goal(world, plan, number) for number in range(len(plan.wishes))]
         tools = list(world.tools)
         rng.shuffle(tools)
         relevant = tuple(dict.fromkeys(call.tool for call in plan.calls))
         toolset = Toolset(tools=tuple(tools), relevant=relevant, worlds=(world.id,))
         voice = world if not self._agents else world.replace(words=world.words.replace(agent=self._agents))
         agent = agent_for([voice], toolset, world.clock, rng)
-        told = {0: _told(world, plan)} if plan.calls[-1].error is None else {}
-        rubric = build_rubric(Lives(world, [after]), toolset, [goal], plan.calls, told, agent, ())
-        axes = axes_of(world, [goal], plan.calls, facts, (), toolset, 1, 0)
+        told = {number: _told(world, plan, number) for number in range(len(goals))}
+        rubric = build_rubric(Lives(world, [after]), toolset, goals, plan.calls, told, agent, ())
+        axes = axes_of(world, goals, plan.calls, facts, (), toolset, 1, 0)
         return Task(
             world=world.id,
             world_name=world.name,
             agent=agent,
             persona=proposal.persona,
-            goals=(goal,),
+            goals=tuple(goals),
             facts=tuple(facts),
             axes=axes,
             difficulty=difficulty(axes),
@@ -346,25 +317,27 @@ class _WishTalk:
     maker: TaskMaker
     talk: Any
     wanted: Wanted
-    last: Any = None
+    last: Record | None = None
 
     async def __call__(self, proposal: Proposal) -> Planned | None:
         maker, world = self.maker, self.maker._world
         step = Step("wish", proposal.persona.name)
         proposal.steps.append(step)
-        kept: list[Wish] = []
+        kinds = self.wanted.kinds
 
-        async def check(wish: Wish) -> Checked[Planned]:
-            kept[:] = [wish]
+        async def check(answer: Any) -> Checked[Planned]:
+            self.last = answer
+            wishes = answer.wishes if isinstance(answer, Wishes) else [answer]
             host = maker.host()
             try:
-                return await planned(world, host, wish, self.wanted.kind, set(maker.seen))
+                return await planned(world, host, wishes, kinds, set(maker.seen))
             finally:
                 await host.close()
 
+        self.last = None
+        form: type[Record] = Wish if len(kinds) == 1 else Wishes
         repairs = maker._config.author.repairs
-        found = await settle(self.talk, Wish, check, step, repairs=repairs, also=maker.unfit)
-        self.last = kept[0] if kept else None
+        found = await settle(self.talk, form, check, step, repairs=repairs, also=maker.unfit)
         if found is None:
             proposal.task, proposal.kind, proposal.message = None, step.kind, f"wish: {step.message}"
         return found
@@ -394,8 +367,31 @@ def _some_rows(world: World) -> list[str]:
         live.close()
 
 
-def _told(world: World, plan: Planned) -> tuple[str, ...]:
-    """What the person has to learn from the last call's result, without what they said themselves."""
+def _goal(world: World, plan: Planned, number: int) -> Goal:
+    """One wish as a goal, with the facts that it is the first to need."""
+    wish = plan.wishes[number]
+    return Goal.model_validate(
+        {
+            "intent": wish.intent,
+            "phrasings": wish.phrasings,
+            "reasons": wish.reasons,
+            "facts": plan.facts_of(number),
+            "kind": plan.kinds[number],
+            "consent": [
+                world.words.tools[call.tool].arguments[name].consent
+                for call in plan.calls
+                for name, source in call.sources.items()
+                if call.goal == number and source.kind == "consent"
+            ],
+        }
+    )
+
+
+def _told(world: World, plan: Planned, goal: int) -> tuple[str, ...]:
+    """What the person has to learn from a goal's last result, without what they said themselves."""
+    step = plan.last(goal)
+    if plan.calls[step].error is not None:
+        return ()
     said = {text for fact in plan.told.values() for text in (fact.spoken, str(fact.value))}
-    tool = world.tool_by_name[plan.calls[-1].tool]
-    return tuple(value for value in told_values(world, tool, plan.results[-1]) if value not in said)
+    tool = world.tool_by_name[plan.calls[step].tool]
+    return tuple(value for value in told_values(world, tool, plan.results[step]) if value not in said)

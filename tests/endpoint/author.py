@@ -332,6 +332,26 @@ class Shop:
             ],
         }
 
+    def two_wishes(self, number: int) -> list[dict[str, Any]]:
+        """Two things that one person wants done, the second with what the first one has read."""
+        one, amount, p, d = number % 3, 20 + 5 * number, self.person, self.deed
+        back = {
+            **self.wish("act", 1),
+            "calls": [
+                {"tool": f"list_{d}s", "arguments": {f"{p}_id": f"P{one:02d}"}},
+                {"tool": f"end_{d}", "arguments": {f"{d}_id": f"D{one:02d}"}},
+            ],
+        }
+        top_up = {
+            **self.wish("act", 0),
+            "intent": f"put {amount} on my account",
+            "calls": [
+                {"tool": f"find_{p}", "arguments": {"phone": f"070 55 {10 + one}"}},
+                {"tool": "add_credit", "arguments": {f"{p}_id": f"P{one:02d}", "amount": amount}},
+            ],
+        }
+        return [top_up, back]
+
     def facts(self, listed: list[tuple[str, str, str]], hidden: int) -> dict[str, Any]:
         return {
             "facts": [
@@ -381,7 +401,7 @@ class Shop:
 
 STAGE_OF = {
     "branches": "branches", "entities": "world", "statements": "schema", "rows": "rows", "tools": "tools", "changes": "tool",
-    "rules": "policy", "invariants": "invariants", "ask": "words", "agents": "cast", "calls": "wish", "facts": "facts", "checks": "checks",
+    "rules": "policy", "invariants": "invariants", "ask": "words", "agents": "cast", "calls": "wish", "wishes": "wish", "facts": "facts", "checks": "checks",
 }  # fmt: skip
 
 
@@ -473,6 +493,9 @@ class ScriptedAuthor:
                 if "what the policy forbids" in asked
                 else "act"
             )
+            if "wishes, in this order" in asked:
+                self.wishes[shop.number, "several"] += 1
+                return {"wishes": shop.two_wishes(self.wishes[shop.number, "several"] - 1)}
             self.wishes[shop.number, kind] += 1
             return shop.wish(kind, self.wishes[shop.number, kind] - 1)
         if stage == "facts":

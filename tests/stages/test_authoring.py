@@ -130,6 +130,7 @@ def test_tasks_of_a_model_enter_by_gate_and_probes(tmp_path: Path) -> None:
             "author.repairs": 2,
             "tasks.count": 3 * count,
             "tasks.goal_kinds": {"act": 1.0},
+            "tasks.goal_counts": {1: 1.0},
         }
         context = folder_for(tmp_path, endpoint.base_url, **flags)
         asyncio.run(domains_unit(context, 0))
@@ -143,7 +144,7 @@ def test_tasks_of_a_model_enter_by_gate_and_probes(tmp_path: Path) -> None:
         evidence = json.loads(row["evidence"])
         assert evidence["probes"]["all facts, reference"] is True
         assert evidence["probes"].get("first message, rules") in (None, False)
-        assert evidence["wanted"]["kind"] == "act"
+        assert evidence["wanted"]["kinds"] == ["act"]
         assert row["author"] == "model:m"
         assert not [text for text in script.errors if f"place {text}" in row["intent"]]
     yields = [row for row in context.folder.rows("measures", stage="tasks") if row["name"] == "yield"]
@@ -191,7 +192,13 @@ def test_a_killed_tree_goes_on_at_its_next_node(tmp_path: Path) -> None:
 def test_a_probe_finds_a_hidden_fact_that_the_wording_tells(tmp_path: Path) -> None:
     script = ScriptedAuthor()
     with Endpoint(script) as endpoint:
-        flags = {"author.worlds": 1, "roles.policy": "m", "tasks.count": 4, "tasks.goal_kinds": {"act": 1.0}}
+        flags = {
+            "author.worlds": 1,
+            "roles.policy": "m",
+            "tasks.count": 4,
+            "tasks.goal_kinds": {"act": 1.0},
+            "tasks.goal_counts": {1: 1.0},
+        }
         context = folder_for(tmp_path, endpoint.base_url, **flags)
         asyncio.run(domains_unit(context, 0))
         asyncio.run(authored_unit(context, 0))
@@ -249,3 +256,30 @@ def test_instructions_in_tools_rows_and_policies_reach_the_author_as_data_only(t
         assert planted not in received.system
         shown = str(received.body["messages"][1]["content"])
         assert planted not in "".join(re.split(r"----- data_[0-9a-f]+", shown)[::2])
+
+
+def test_several_goals_are_asked_for_and_measured(tmp_path: Path) -> None:
+    """Two wishes of one conversation, the second on what the first one read; axes asked for beside those measured."""
+    with Endpoint(ScriptedAuthor()) as endpoint:
+        flags = {
+            "author.worlds": 1,
+            "tasks.count": 3,
+            "tasks.goal_kinds": {"act": 1.0},
+            "tasks.goal_counts": {2: 1.0},
+        }
+        context = folder_for(tmp_path, endpoint.base_url, **flags)
+        asyncio.run(domains_unit(context, 0))
+        asyncio.run(authored_unit(context, 0))
+        asyncio.run(tasks_unit(context, 0))
+    tasks = [Task.model_validate_json(row["record"]) for row in context.folder.rows("tasks")]
+    assert len(tasks) == 3, [row["message"] for row in context.folder.rows("failures")]
+    for task in tasks:
+        assert [call.goal for call in task.reference] == [0, 0, 1, 1]
+        assert (task.axes["goals"], task.axes["calls"], task.axes["hops"]) == (2, 4, 3)
+        owned = [name for goal in task.goals for name in goal.facts]
+        assert len(owned) == len(set(owned))
+        assert {fact.name for fact in task.facts} == set(owned)
+    asked = [row for row in context.folder.rows("measures", stage="tasks") if row["name"] == "as requested"]
+    details = {json.loads(row["detail"])["axis"]: row["value"] for row in asked}
+    assert set(details) == {"goals", "calls", "hops", "hidden_facts"}
+    assert details["goals"] == 1.0

@@ -60,8 +60,7 @@ def _wrong(plan: Planned, fact: Fact, spoken: str, said: Sequence[str], hidden: 
         found.append(("facts", "no clause holds {value}"))
     elif plain(spoken) and not any(re.search(r"\w", text.replace("{value}", "")) for text in said):
         found.append(("facts", f"{spoken!r} alone could mean anything; say it in a clause"))
-    texts = [*plan.wish.phrasings, *plan.wish.reasons]
-    if hidden and any(mentions(text, spoken) or says_value(text, str(fact.value)) for text in texts):
+    if hidden and any(mentions(text, spoken) or says_value(text, str(fact.value)) for text in plan.texts):
         found.append(("hidden fact told", f"it is hidden, but a phrasing says {spoken!r}"))
     return found
 

@@ -29,10 +29,10 @@ from pipeline.worlds.sql import SqlWorld
 
 @dataclass
 class Planned:
-    """A wish whose calls have been made, one after the other, from the world's seed."""
+    """Wishes whose calls have been made, one after the other, from the world's seed; each is a goal of its own kind."""
 
-    wish: Wish
-    kind: str
+    wishes: Sequence[Wish]
+    kinds: Sequence[str]
     calls: list[ReferenceCall] = field(default_factory=list)
     results: list[Json] = field(default_factory=list)
     told: dict[str, Fact] = field(default_factory=dict)
@@ -46,10 +46,26 @@ class Planned:
         return canonical_json([[call.tool, call.arguments] for call in self.calls])
 
     @property
-    def facts(self) -> list[str]:
-        """Names of the facts in the order in which the calls need them."""
-        names = [source.fact for call in self.calls for source in call.sources.values() if source.fact]
-        return list(dict.fromkeys(names))
+    def intent(self) -> str:
+        """All that is wanted."""
+        return "; then ".join(wish.intent for wish in self.wishes)
+
+    @property
+    def texts(self) -> list[str]:
+        """What the person may say besides the intents."""
+        return [text for wish in self.wishes for text in (*wish.phrasings, *wish.reasons)]
+
+    def facts_of(self, goal: int) -> list[str]:
+        """Names of the facts that a goal is the first to need, in the order in which its calls need them."""
+        needed = [
+            (call.goal, source.fact) for call in self.calls for source in call.sources.values() if source.fact
+        ]
+        earlier = {name for number, name in needed if number < goal}
+        return list(dict.fromkeys(name for number, name in needed if number == goal and name not in earlier))
+
+    def last(self, goal: int) -> int:
+        """The step of a goal's last call."""
+        return max(step for step, call in enumerate(self.calls) if call.goal == goal)
 
 
 class Stage(ToolHost, Protocol):
@@ -58,52 +74,65 @@ class Stage(ToolHost, Protocol):
     live: SqlWorld
 
 
-async def planned(world: World, host: Stage, wish: Wish, kind: str, seen: set[str]) -> Checked[Planned]:
+async def planned(
+    world: World, host: Stage, wishes: Sequence[Wish], kinds: Sequence[str], seen: set[str]
+) -> Checked[Planned]:
     """The calls, executed in a fresh host, which is left in the state after them. `seen`: signatures of wishes that exist.
 
     Every key was read before it is used; every other value is told, read, a default, or agreed to. No key, no name of
     a tool and no code stands in what the person says.
     """
-    plan = Planned(wish, kind)
+    plan = Planned(wishes, kinds)
+    if len(wishes) != len(kinds):
+        return _no("goals", f"there are {len(wishes)} wishes; give {len(kinds)}")
+    for goal in range(len(wishes)):
+        before = host.live.state
+        problems = await _made(world, host, plan, goal)
+        if problems or (problems := _of_kind(world, plan, goal, host.live.state != before)):
+            return Checked(problems=problems)
+    problems = _said_too_much(world, plan)
+    if plan.signature in seen:
+        problems.append(("same wish again", "these calls fulfil a wish that exists; invent another one"))
+    return Checked(None if problems else plan, problems)
+
+
+async def _made(world: World, host: Stage, plan: Planned, goal: int) -> list[Problem]:
+    """Makes the calls of one wish; what is wrong with the first that cannot be made."""
+    wish, kind = plan.wishes[goal], plan.kinds[goal]
     for number, one in enumerate(wish.calls):
         tool = world.tool_by_name.get(one.tool)
         if tool is None:
-            return _no("call", f"there is no tool {one.tool!r}; there are {', '.join(world.tool_by_name)}")
+            return [("call", f"there is no tool {one.tool!r}; there are {', '.join(world.tool_by_name)}")]
         arguments = fitted(tool, one.arguments)
         sources, lost = _sources(world, plan, one.tool, arguments)
         if lost:
-            return Checked(problems=[("source", f"call {number + 1}, {one.tool}: {why}") for why in lost])
+            return [("source", f"call {number + 1}, {one.tool}: {why}") for why in lost]
         result = await host.call(one.tool, arguments)
         last = number == len(wish.calls) - 1
         code = None if result.ok else (result.error or ("?", ""))[0]
         if code in set(Failure) or (code and not (last and kind == "refuse")):
-            return _no("call", f"call {number + 1}, {one.tool}, fails: {result.error}")
+            return [("call", f"call {number + 1}, {one.tool}, fails: {result.error}")]
         if last and kind == "refuse" and code is None:
-            return _no(
-                "call", f"{one.tool} succeeds, but the policy should forbid it: end in a call that is refused"
-            )
+            why = "succeeds, but the policy should forbid it: end in a call that is refused"
+            return [("call", f"{one.tool} {why}")]
         plan.calls.append(
-            ReferenceCall(goal=0, tool=one.tool, arguments=arguments, sources=sources, error=code)
+            ReferenceCall(goal=goal, tool=one.tool, arguments=arguments, sources=sources, error=code)
         )
         plan.results.append(result.value)
-    problems = [*_of_kind(world, host.live, plan), *_said_too_much(world, plan)]
-    if plan.signature in seen:
-        problems.append(("same wish again", "these calls fulfil a wish that exists; invent another one"))
-    return Checked(None if problems else plan, problems)
+    return []
 
 
 def _no(kind: str, text: str) -> Checked[Planned]:
     return Checked(problems=[(kind, text)])
 
 
-def _of_kind(world: World, live: SqlWorld, plan: Planned) -> list[Problem]:
-    last = world.tool_by_name[plan.calls[-1].tool]
-    changed = bool(live.changes())
-    if plan.kind == "act" and not changed:
+def _of_kind(world: World, plan: Planned, goal: int, changed: bool) -> list[Problem]:
+    kind, last = plan.kinds[goal], world.tool_by_name[plan.calls[-1].tool]
+    if kind == "act" and not changed:
         return [("call", "nothing changes: end in a call that changes what the person wants changed")]
-    if plan.kind == "act" and last.annotations.read_only:
+    if kind == "act" and last.annotations.read_only:
         return [("call", "the last call only reads; end in the call that fulfils the wish")]
-    if plan.kind in ("ask", "refuse") and changed:
+    if kind in ("ask", "refuse") and changed:
         return [("call", "this wish changes nothing, but a call does")]
     return []
 
@@ -174,9 +203,7 @@ def _picked(
         columns = plan.which[known].value
         same = all(row.get(name) == wanted for name, wanted in columns.items())
         return ArgumentSource(kind="read", step=step, column=column, fact=known) if same else None
-    described = ChainBuilder(tool_graph(world), random.Random(plan.wish.intent)).describe(
-        table, row, tuple(rows)
-    )
+    described = ChainBuilder(tool_graph(world), random.Random(plan.intent)).describe(table, row, tuple(rows))
     entity = world.words.entities.get(table)
     if described is None or entity is None:
         return None
@@ -207,7 +234,7 @@ def _tell(plan: Planned, name: str, value: Json, about: ArgumentWords) -> str:
 
 def _said_too_much(world: World, plan: Planned) -> list[Problem]:
     """Keys, codes and names of tools in what the person says."""
-    texts = [plan.wish.intent, *plan.wish.phrasings, *plan.wish.reasons]
+    texts = [plan.intent, *plan.texts]
     told = {str(fact.value) for fact in plan.told.values()}
     keys = {
         str(row[column])

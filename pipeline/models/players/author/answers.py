@@ -159,6 +159,12 @@ class Wish(Record):
     )
 
 
+class Wishes(Record):
+    """What a person wants in one conversation, one thing after the other."""
+
+    wishes: list[Wish] = Field(min_length=1, max_length=5)
+
+
 class Knowledge(Record):
     """One fact that the person brings."""
 
