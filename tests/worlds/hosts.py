@@ -22,6 +22,8 @@ from pipeline.worlds.host import Ability, ToolHost
 from pipeline.worlds.live import LiveHost
 from pipeline.worlds.server_pool import Servers
 from pipeline.worlds.servers import ServerEntry
+from pipeline.worlds.simulated import SimulatedHost
+from pipeline.worlds.simulated.programs import ProgramSimulator, hidden
 from pipeline.worlds.sql import SqlHost
 from tests.worlds.tiny import tiny_world
 
@@ -78,6 +80,19 @@ async def sql() -> AsyncIterator[Open]:
 
 
 @asynccontextmanager
+async def simulated() -> AsyncIterator[Open]:
+    """Tools without a program, played by one that has them: a call goes the whole way of proposal, patch and proof."""
+    simulator = ProgramSimulator(tiny_world())
+
+    async def make() -> ToolHost:
+        return SimulatedHost(hidden(tiny_world()), simulator)
+
+    async with _closing(make) as open_one:
+        yield open_one
+    simulator.close()
+
+
+@asynccontextmanager
 async def live(session: Any = "episode") -> AsyncIterator[Open]:
     tools = (await list_server(SHELF, IngestConfig())).tools
     async with Servers({"shelf": SHELF}, IngestConfig(), LiveConfig(session=session)) as servers:
@@ -106,6 +121,18 @@ CASES = (
     Case(
         name="sql",
         opener=sql,
+        ability="exact",
+        write=("add", {"name": "gear", "amount": 5}),
+        read=("look", {}),
+        shown=lambda rows: {"name": "gear", "amount": 5, "price": None} in rows,
+        other_write=("add", {"name": "gear", "amount": 6}),
+        refused=("take", {"name": "zero", "amount": 3}),
+        code="TOO_FEW",
+        invalid=("add", {"name": "gear"}),
+    ),
+    Case(
+        name="simulated",
+        opener=simulated,
         ability="exact",
         write=("add", {"name": "gear", "amount": 5}),
         read=("look", {}),

@@ -370,7 +370,13 @@ def test_a_recording_answers_again_under_every_fault(truth: ProgramSimulator) ->
         assert json.loads(first[1][0])["error"] == "NOT_AVAILABLE"
         assert first[1][1] != first[1][2]
         trajectory = Trajectory(
-            id="traj_1", task="task_1", world=UNSEEN.id, attempt=0, seed=0, events=tuple(events), end_reason="user_done"
+            id="traj_1",
+            task="task_1",
+            world=UNSEEN.id,
+            attempt=0,
+            seed=0,
+            events=tuple(events),
+            end_reason="user_done",
         )
         again = RecordedSimulator(UNSEEN, trajectory, states, recorder.take())
         answers = await play(SimulatedHost(UNSEEN, again, repairs=0))
