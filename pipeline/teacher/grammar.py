@@ -74,6 +74,34 @@ def tidy(text: str) -> str:
     return _SENTENCE.sub(lambda match: match[1] + match[2].upper(), text)
 
 
+_ONE = re.compile(
+    r"(?:\b(are|were) )?(?<![\w.,:/-])1 ([a-z]+s|people)\b(?:((?: of [\w' -]{1,40}?)? )(are|were|have)\b)?"
+)
+_SINGULAR = {"are": "is", "were": "was", "have": "has"}
+_NO_PLURAL = frozenset(
+    {"is", "was", "has", "as", "this", "its", "plus", "minus", "us", "across", "always", "less", "times"}
+)
+
+
+def one_thing(text: str) -> str:
+    """English text with singulars after a one: `1 cases are` becomes `1 case is`."""
+    return _ONE.sub(_singular, text) if "1 " in text else text
+
+
+def _singular(match: re.Match[str]) -> str:
+    before, word, between, after = match.groups()
+    if word in _NO_PLURAL or word.endswith("ss"):
+        return match[0]
+    if word == "people":
+        word = "person"
+    elif word.endswith("ies"):
+        word = f"{word[:-3]}y"
+    else:
+        word = word[: -2 if re.search(r"(?:x|ch|sh|ss)es$", word) else -1]
+    lead = f"{_SINGULAR[before]} " if before else ""
+    return f"{lead}1 {word}" + (f"{between}{_SINGULAR[after]}" if after else "")
+
+
 @lru_cache(maxsize=16)
 def speech(name: str, language: str = "en") -> Grammar:
     """The grammar `tools_repo/speech/NAME.yaml`, or that part of a language's pack."""

@@ -26,7 +26,7 @@ from pipeline.records import (
 )
 from pipeline.teacher.answers import UNMET, Teller
 from pipeline.teacher.flaws import Flaw
-from pipeline.teacher.grammar import speech
+from pipeline.teacher.grammar import one_thing, speech
 from pipeline.teacher.hearing import Hearing, ask
 from pipeline.teacher.manner import formal
 from pipeline.worlds.tongues import in_language, tongue_of
@@ -226,7 +226,7 @@ class TeacherPolicy:
                     self._say.say("not_found", self._rng, value=fact.wrong or "", labels=fact.label)
                 )
                 continue
-            flaw = self._flaw if done.code != "PARTIAL" else None  # half a list may well be enough
+            flaw = self._flaw if done.code not in _LEADS else None  # such an answer may well be enough
             if flaw and flaw.kind == "ignored_error" and flaw.takes(call.goal):
                 self._results[step] = _Done(ok=True, unseen=True)
                 self._note = flaw.note
@@ -393,8 +393,8 @@ class TeacherPolicy:
 
     def _turn(self, content: str, calls: tuple[ToolCall, ...] = ()) -> AgentTurn:
         note, self._note = self._note, ""
-        if self.task.agent.formality == "formal" and self._language == "en":
-            content = formal(content)
+        if self._language == "en":
+            content = one_thing(formal(content) if self.task.agent.formality == "formal" else content)
         size = len(content) + sum(len(call.raw) + len(call.name) for call in calls)
         return AgentTurn(content=content, calls=calls, usage=Usage(tokens_out=size // 4 + 1), note=note)
 
