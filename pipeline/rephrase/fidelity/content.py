@@ -159,9 +159,9 @@ def compare_lists(source: Analysis, rewrite: Analysis, groups: list[Group]) -> l
         for items in _enumerations(one):
             pool = opposite.get(items[0][0].sentence, other.all_stems)
             here = [any(has(token.stem, pool) for token in item if token.stem) for item in items]
-            if sum(here) < max(2, len(items) - 1) or all(here):
-                continue
-            item = items[here.index(False)]
+            if sum(here) < max(2, len(items) - 1) or all(here[1:]):
+                continue  # where the first item begins is not sure
+            item = items[here.index(False, 1)]
             span = Span(start=item[0].start, end=item[-1].end, text=one.text[item[0].start : item[-1].end])
             lost = direction == "lost"
             found.append(

@@ -98,20 +98,27 @@ NEGATIVE_WORDS: dict[str, frozenset[str]] = {
         (
             "lack lacks lacked refuse fail fails failed unable unknown impossible absent absence avoid prevent stop cease "
             "rarely seldom hardly few unless except false free exclude deny invalid undefined lost "
-            "unlike otherwise less first against forbidden forbid prohibited prohibit banned ban unaware spare spares spared save saves"
+            "unlike otherwise less first against forbidden forbid prohibited prohibit banned ban unaware spare spares spared save saves "
+            "reject rejects rejected decline declines ignore ignores ignored disregard disregarded miss missing exempt instead rather optional "
+            "stay stays contradict contradicts loses lose losing avoids avoided withheld suspended abolished extinct wrong bad stops stopped "
+            "nor exclusive except besides too dispense waive skip skips withdrawn excluded excludes omit omitted unaffected"
         ).split()
     ),
     "de": frozenset(
         (
             "fehlen fehlt mangeln verweigern unmöglich unbekannt selten kaum außer ausgenommen falsch verhindern vermeiden "
-            "aufhören meiden weniger erste ersten erster erstes gegen verboten verbieten untersagt gleich frei zu geschlossen statt abhalten hält ersparen erspart sparen spart"
+            "aufhören meiden weniger erste ersten erster erstes gegen verboten verbieten untersagt gleich frei zu geschlossen statt abhalten hält ersparen erspart sparen spart "
+            "lehnen lehnt ablehnen ablehnt missachten verzichten verzichtet gesperrt sperrt anstatt ausgeschlossen vermeidet ungern frei "
+            "widerspricht ausgestorben verloren verliert verlieren nur erst einzig einzige einziger zuwider entfällt ausfallen fällt aus unverändert"
         ).split()
     ),
     "fr": frozenset(
-        "manquer refuser impossible inconnu rarement sauf faux empêcher éviter cesser inutilisable gratuit excepté moins premier première perdre interdit contre interdire".split()
+        "manquer refuser impossible inconnu rarement sauf faux empêcher éviter cesser inutilisable gratuit excepté moins premier première perdre interdit contre interdire "
+        "renoncer renonce lieu hors manque absence prive dépourvu seul seule seulement uniquement dispensé exclu exclut cesse sinon fausse plutôt gratuitement gratuit".split()
     ),
     "es": frozenset(
-        "faltar carecer imposible desconocido rara salvo falso evitar impedir dejar gratis".split()
+        "faltar carecer carece imposible desconocido rara raro salvo falso falsa evitar impedir dejar gratis prohibido prohibida menos excepto lugar "
+        "solo sólo solamente únicamente único única rechazar rechaza perder pierde contra vez apenas sino libre".split()
     ),
     "zh": frozenset("缺 禁 仅 只".split()),
 }
@@ -124,6 +131,19 @@ NEGATIVE_PREFIXES: dict[str, tuple[str, ...]] = {
     "es": ("in", "im", "des"),
     "zh": (),
 }
+
+COVERS: dict[str, frozenset[str]] = {
+    "en": frozenset(
+        "only than less fewer unless until before other but even rather else too whether last".split()
+    ),
+    "de": frozenset(
+        "nur weniger als erst bis bevor sonst außer andere anderen einzige allein selbst zu ob letzte".split()
+    ),
+    "fr": frozenset("seul seule seulement moins que avant autre sinon même trop sauf".split()),
+    "es": frozenset("solo sólo menos antes otro otra salvo sino demasiado aunque".split()),
+    "zh": frozenset(),
+}
+"""Words that limit or contrast: where they stand, a denial may be said in another way."""
 
 PHRASES: dict[str, tuple[tuple[str, str], ...]] = {
     "en": (
