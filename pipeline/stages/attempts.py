@@ -31,7 +31,7 @@ from pipeline.stages.context import Context, Tally
 from pipeline.stages.hosts import HostParts, open_host
 from pipeline.stages.players import Players
 from pipeline.stages.versions import refuse_changed
-from pipeline.store import Journal, Tables, trajectory_rows
+from pipeline.store import Journal, Row, Tables, trajectory_rows
 from pipeline.worlds.cassette import Recorded, Recorder
 from pipeline.worlds.host import ToolHost
 from pipeline.worlds.mixed import parts_of, task_world
@@ -152,6 +152,15 @@ class Attempts:
                 way_out="Check the endpoint, then resume the run.",
             )
         return [part for part in done if isinstance(part, dict)]
+
+    def account(self, calls: Sequence[Row], before: int) -> None:
+        """Completes the tally: what models took, and what has paused; `before` attempts have entered the funnel when
+        they first paused, and were pending."""
+        tally = self.tally
+        tally.tokens = sum(row["tokens_in"] + row["tokens_out"] for row in calls)
+        tally.cost = sum(row["cost"] for row in calls)
+        tally.pending = len(self.paused) - before
+        tally.entered += len(self.paused) - before
 
     def name(self, job: Job) -> str:
         return trajectory_id(job[0].id, job[1], self.context.config.seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pipeline.assets import asset
@@ -11,9 +12,10 @@ from pipeline.judging.code import code_episode, code_judgement
 from pipeline.models.players.policy import ModelPolicy
 from pipeline.records import Admission, CodeTask, Judgement, Policy, Snapshot, Task, Versions
 from pipeline.sandbox import BadTask, Changes, File, Link, Pool, admit, grade, load_tasks
-from pipeline.stages.attempts import Attempts, Cast, Finished
+from pipeline.stages.attempts import Attempts, Cast, Finished, Job
 from pipeline.stages.code_authoring import authored_code_units, write_code_tasks
 from pipeline.stages.context import Context, Tally, call_rows
+from pipeline.stages.paused import RESUMED, PausedJobs, set_aside
 from pipeline.stages.players import TEACHER, Players
 from pipeline.store import (
     Journal,
@@ -106,29 +108,58 @@ def code_units(context: Context) -> list[list[str]]:
 
 
 async def code_unit(context: Context, number: int) -> bool:
-    """Attempts at the unit's tasks, each in its container, each graded in a fresh one. False when some are paused."""
+    """Attempts at the unit's tasks, each in its container, each graded in a fresh one.
+
+    Episodes that paused at a limit of one part are set aside, their files with them: the unit stands without them. False
+    when the run's time is up: the unit stays unfinished.
+    """
     wanted = code_units(context)[number]
-    rows = context.folder.rows("code_tasks", columns=("id", "record"))
-    tasks = {
-        row["id"]: CodeTask.model_validate_json(row["record"]) for row in rows if row["id"] in set(wanted)
-    }
-    with context.folder.journal(STAGE, number) as journal:
+    tasks = _read_tasks(context)
+    jobs = [(code_episode(tasks[name]), k) for name in wanted for k in range(context.config.code.attempts)]
+    return await _unit(context, STAGE, number, lambda journal: jobs, tasks)
+
+
+async def resumed_code_unit(context: Context, number: int) -> bool:
+    """Takes up the episodes that had paused when round `number` began: a fresh container gets the files that had been
+    changed; programs that ran in the old one are gone."""
+    paused = PausedJobs(context.folder, STAGE, number)
+    tasks = _read_tasks(context)
+    episodes = {one.id: one for one in map(code_episode, tasks.values())}
+
+    def bring(journal: Journal) -> list[Job]:
+        paused.copy_to(journal)
+        return [(episodes[task], attempt) for task, attempt in paused.jobs]
+
+    return await _unit(context, RESUMED[STAGE], number, bring, tasks)
+
+
+def _read_tasks(context: Context) -> dict[str, CodeTask]:
+    """The admitted code tasks by id."""
+    rows = context.folder.rows("code_tasks", columns=("id", "record", "admitted"))
+    return {row["id"]: CodeTask.model_validate_json(row["record"]) for row in rows if row["admitted"]}
+
+
+async def _unit(
+    context: Context,
+    stage: str,
+    number: int,
+    find_jobs: Callable[[Journal], Sequence[Job]],
+    tasks: dict[str, CodeTask],
+) -> bool:
+    with context.folder.journal(stage, number) as journal:
+        jobs = find_jobs(journal)
         async with (
             context.models(journal) as models,
             Pool(context.config.sandbox, run=context.folder.name, build=True) as pool,
         ):
-            players = Players(context.config, models, STAGE)
-            unit = CodeAttempts(context, journal, players, tasks, pool)
-            jobs = [
-                (code_episode(tasks[name]), k) for name in wanted for k in range(context.config.code.attempts)
-            ]
+            unit = CodeAttempts(context, journal, Players(context.config, models, STAGE), tasks, pool)
             parts = await unit.run(jobs)
-            if unit.paused or unit.owed:
+            if unit.owed:
                 return False
             calls = call_rows(models.ledger.drain())
-            unit.tally.tokens = sum(row["tokens_in"] + row["tokens_out"] for row in calls)
-            unit.tally.cost = sum(row["cost"] for row in calls)
-    context.folder.write_shard(STAGE, number, gather([*parts, {"model_calls": calls}, unit.tally.tables()]))
+        unit.account(calls, len(jobs) if stage != STAGE else 0)
+        set_aside(context.folder, stage, number, journal, unit.paused)
+    context.folder.write_shard(stage, number, gather([*parts, {"model_calls": calls}, unit.tally.tables()]))
     return True
 
 

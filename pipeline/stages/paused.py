@@ -1,8 +1,8 @@
 """Episodes set aside: paused at a limit of one part, kept with all they need, taken up in rounds.
 
 `paused/STAGE-NNNNN.db` in the run folder is a journal with the episodes that paused in that unit. Round 0 takes up what
-paused in the units of `trajectories`, round n + 1 what paused again in round n. A file counts once its unit stands;
-round n is the unit n of the stage `resumed`.
+paused in the units of `trajectories` (or `code`), round n + 1 what paused again in round n. A file counts once its unit
+stands; round n is the unit n of the stage `resumed` (or `resumed_code`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from pipeline.stages.attempts import Begun
+from pipeline.stages.context import Context
 from pipeline.store import Journal, RunFolder
 
-FIRST = "trajectories"
-STAGE = "resumed"
+RESUMED = {"trajectories": "resumed", "code": "resumed_code"}
+"""Where the paused episodes of a stage are taken up."""
 
 
 def _file(folder: RunFolder, stage: str, number: int) -> Path:
@@ -35,36 +36,46 @@ def set_aside(folder: RunFolder, stage: str, number: int, journal: Journal, name
                 kept.append(name, index, event)
 
 
-def _files(folder: RunFolder, number: int) -> list[Path]:
+def _files(folder: RunFolder, first: str, number: int) -> list[Path]:
     """What round `number` takes up."""
     if number:
-        path = _file(folder, STAGE, number - 1)
-        return [path] if path.exists() and folder.shard_done(STAGE, number - 1) else []
-    units = [unit for _, unit in folder.units(FIRST)]
-    return [path for unit in units if (path := _file(folder, FIRST, unit)).exists()]
+        stage = RESUMED[first]
+        path = _file(folder, stage, number - 1)
+        return [path] if path.exists() and folder.shard_done(stage, number - 1) else []
+    units = [unit for _, unit in folder.units(first)]
+    return [path for unit in units if (path := _file(folder, first, unit)).exists()]
 
 
-def rounds(folder: RunFolder) -> int:
+def _rounds(folder: RunFolder, first: str) -> int:
     """Rounds that stand or could be played now."""
     number = 0
-    while _files(folder, number):
+    while _files(folder, first, number):
         number += 1
     return number
 
 
+def rounds(context: Context, first: str) -> int:
+    """Units of taking up what paused in the stage `first`: those that stand, and one more where it is asked for."""
+    if context.config.run.resume_paused:
+        return _rounds(context.folder, first)
+    return len(context.folder.units(RESUMED[first]))
+
+
 def paused_count(folder: RunFolder) -> int:
     """Episodes that wait for `--resume-paused`."""
-    number = rounds(folder)
-    if number == 0 or folder.shard_done(STAGE, number - 1):
-        return 0
-    return len(PausedJobs(folder, number - 1).jobs)
+    waiting = 0
+    for first, stage in RESUMED.items():
+        number = _rounds(folder, first)
+        if number and not folder.shard_done(stage, number - 1):
+            waiting += len(PausedJobs(folder, first, number - 1).jobs)
+    return waiting
 
 
 class PausedJobs:
     """The episodes that a round takes up."""
 
-    def __init__(self, folder: RunFolder, number: int) -> None:
-        self._files = _files(folder, number)
+    def __init__(self, folder: RunFolder, first: str, number: int) -> None:
+        self._files = _files(folder, first, number)
         self.jobs: list[tuple[str, int]] = []
         """Task id and attempt."""
         with ExitStack() as stack:

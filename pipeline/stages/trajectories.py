@@ -9,14 +9,13 @@ from pipeline.records import Task
 from pipeline.stages.attempts import Attempts, Job
 from pipeline.stages.context import Context, call_rows
 from pipeline.stages.hosts import host_parts
-from pipeline.stages.paused import PausedJobs, rounds, set_aside
+from pipeline.stages.paused import RESUMED, PausedJobs, set_aside
 from pipeline.stages.players import Players
 from pipeline.stages.worlds import read_worlds
 from pipeline.store import Journal, gather
 from pipeline.worlds.mixed import world_ids
 
 STAGE = "trajectories"
-RESUMED = "resumed"
 
 
 def trajectory_units(context: Context) -> list[list[str]]:
@@ -39,23 +38,16 @@ async def trajectories_unit(context: Context, number: int) -> bool:
     return await _unit(context, STAGE, number, lambda journal: jobs, list(tasks.values()))
 
 
-def resumed_units(context: Context) -> int:
-    """Rounds of taking up paused episodes: those that stand, and one more where it is asked for."""
-    if context.config.run.resume_paused:
-        return rounds(context.folder)
-    return len(context.folder.units(RESUMED))
-
-
 async def resumed_unit(context: Context, number: int) -> bool:
     """Takes up the episodes that had paused when round `number` began; those that pause again wait for the next one."""
-    paused = PausedJobs(context.folder, number)
+    paused = PausedJobs(context.folder, STAGE, number)
     tasks = _read_tasks(context, paused.tasks)
 
     def bring(journal: Journal) -> list[Job]:
         paused.copy_to(journal)
         return [(tasks[task], attempt) for task, attempt in paused.jobs]
 
-    return await _unit(context, RESUMED, number, bring, list(tasks.values()))
+    return await _unit(context, RESUMED[STAGE], number, bring, list(tasks.values()))
 
 
 async def _unit(
@@ -77,16 +69,9 @@ async def _unit(
             if unit.owed:
                 return False
             calls = call_rows(models.ledger.drain())
-        tally = unit.tally
-        tally.tokens = sum(row["tokens_in"] + row["tokens_out"] for row in calls)
-        tally.cost = sum(row["cost"] for row in calls)
-        tally.pending = len(unit.paused)
-        tally.entered += tally.pending
-        if stage == RESUMED:  # they have entered before, and were pending
-            tally.pending -= len(jobs)
-            tally.entered -= len(jobs)
+        unit.account(calls, len(jobs) if stage != STAGE else 0)
         set_aside(context.folder, stage, number, journal, unit.paused)
-    context.folder.write_shard(stage, number, gather([*tables, {"model_calls": calls}, tally.tables()]))
+    context.folder.write_shard(stage, number, gather([*tables, {"model_calls": calls}, unit.tally.tables()]))
     return True
 
 

@@ -15,16 +15,17 @@ from pathlib import Path
 from pipeline.config import Config
 from pipeline.records import ConfigError, Interrupted
 from pipeline.stages.authoring import domain_units, domains_unit
-from pipeline.stages.code import code_task_units, code_tasks_unit, code_unit, code_units
+from pipeline.stages.code import code_task_units, code_tasks_unit, code_unit, code_units, resumed_code_unit
 from pipeline.stages.context import Context
 from pipeline.stages.environment import environment_unit, environment_units
 from pipeline.stages.evolve import evolve_unit, evolve_units
 from pipeline.stages.mcp import mcp_unit, mcp_units
+from pipeline.stages.paused import rounds
 from pipeline.stages.played import played_unit, played_units
 from pipeline.stages.rephrase import documents_unit, rephrase_unit, rephrase_units
 from pipeline.stages.selection import selection_unit, selection_units
 from pipeline.stages.tasks import task_units, tasks_unit
-from pipeline.stages.trajectories import resumed_unit, resumed_units, trajectories_unit, trajectory_units
+from pipeline.stages.trajectories import resumed_unit, trajectories_unit, trajectory_units
 from pipeline.stages.worlds import worlds_unit
 
 
@@ -45,9 +46,10 @@ STAGES: dict[str, Stage] = {
     "played": Stage(played_units, played_unit),
     "environment": Stage(environment_units, environment_unit),
     "trajectories": Stage(lambda context: len(trajectory_units(context)), trajectories_unit),
-    "resumed": Stage(resumed_units, resumed_unit),
+    "resumed": Stage(lambda context: rounds(context, "trajectories"), resumed_unit),
     "code_tasks": Stage(code_task_units, code_tasks_unit),
     "code": Stage(lambda context: len(code_units(context)), code_unit),
+    "resumed_code": Stage(lambda context: rounds(context, "code"), resumed_code_unit),
     "selection": Stage(selection_units, selection_unit),
     "documents": Stage(lambda context: 1, documents_unit),
     "rephrase": Stage(rephrase_units, rephrase_unit),
@@ -56,7 +58,7 @@ STAGES: dict[str, Stage] = {
 _TOOLS = ("worlds", "domains", "evolve", "mcp")
 _TASKS = (*_TOOLS, "tasks", "played", "environment")
 _ATTEMPTS = (*_TASKS, "trajectories", "resumed")
-_CODE = ("code_tasks", "code")
+_CODE = ("code_tasks", "code", "resumed_code")
 _REPHRASE = ("documents", "rephrase")
 FLOWS: dict[str, tuple[str, ...]] = {
     "tools": _TOOLS,

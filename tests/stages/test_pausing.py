@@ -13,6 +13,7 @@ import pytest
 
 from pipeline.config import load_config
 from pipeline.records import RunError
+from pipeline.sandbox import engine_problem
 from pipeline.stages.context import Context, raise_limits, start_clock
 from pipeline.stages.paused import paused_count
 from pipeline.stages.units import STAGES, stages_of, work
@@ -31,12 +32,12 @@ def _folder(data: Path, name: str, **more: Any) -> RunFolder:
     return RunFolder.create(data, name, "trajectories", config.seed, config.to_yaml())
 
 
-def _execute(folder: RunFolder) -> list[tuple[str, int]]:
+def _execute(folder: RunFolder, flow: str = "trajectories") -> list[tuple[str, int]]:
     """All units that do not stand; those that stay unfinished."""
     context = Context.open(folder.path)
     start_clock(context)
     left = []
-    for stage in stages_of("trajectories", context.config):
+    for stage in stages_of(flow, context.config):
         for number in range(STAGES[stage].units(context)):
             if not asyncio.run(work(folder.path, stage, number)):
                 left.append((stage, number))
@@ -142,3 +143,28 @@ def test_other_versions_are_refused_by_name_unless_accepted(tmp_path: Path) -> N
     raise_limits(folder, {"accept_changes": True})
     _execute(folder)
     assert paused_count(folder) < waiting
+
+
+@pytest.mark.slow
+@pytest.mark.docker
+def test_a_paused_code_episode_goes_on_in_a_fresh_container(tmp_path: Path) -> None:
+    """Its files come back from the recorded difference; the unit has stood without it meanwhile."""
+    if problem := engine_problem():
+        pytest.skip(problem)
+    task = Path(__file__).parent.parent.parent / "data" / "code_tasks" / "csv-totals"
+    flags = {"code.tasks": [str(task)], "code.attempts": 2}
+    calm = _folder(tmp_path, "calm", **flags)
+    assert _execute(calm, "code") == []
+    parts = _folder(tmp_path, "parts", **flags, **{"trajectories.limits.pause_after_turns": 2})
+    assert _execute(parts, "code") == []
+    assert paused_count(parts) == 2
+    assert parts.shard_done("code", 0)
+    raise_limits(parts, {"resume_paused": True})
+    rounds = 0
+    while paused_count(parts):
+        assert _execute(parts, "code") == []
+        rounds += 1
+    assert rounds >= 2, "it has gone on from changed files, too"
+    for table in ("trajectories", "events", "calls", "verdicts"):
+        assert _rows(parts, table) == _rows(calm, table), table
+    assert len(list(parts.rows("code_reports"))) == len(list(calm.rows("code_reports")))
