@@ -10,6 +10,7 @@ from pipeline.records import Checker, FidelityReport, Finding
 from pipeline.rephrase.fidelity import embeddings, parsing
 from pipeline.rephrase.fidelity.alignment import align
 from pipeline.rephrase.fidelity.analysis import Analysis, analyze, language_guess
+from pipeline.rephrase.fidelity.comparisons import converse
 from pipeline.rephrase.fidelity.content import compare_content, compare_lists
 from pipeline.rephrase.fidelity.denials import compare_denials
 from pipeline.rephrase.fidelity.exclusive import compare_members
@@ -19,7 +20,7 @@ from pipeline.rephrase.fidelity.names import compare_names
 from pipeline.rephrase.fidelity.places import compare_places
 from pipeline.rephrase.fidelity.polarity import compare_negation
 from pipeline.rephrase.fidelity.roles import compare_roles
-from pipeline.rephrase.fidelity.wording import compare_wording, converse
+from pipeline.rephrase.fidelity.wording import compare_wording
 from pipeline.rephrase.styles import STYLES
 
 SOFT = frozenset(

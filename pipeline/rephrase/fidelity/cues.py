@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from pipeline.records import Finding, Span
+from pipeline.rephrase.fidelity.alignment import Group, tokens_of
 from pipeline.rephrase.fidelity.analysis import Analysis, Token
 from pipeline.rephrase.fidelity.lexicon import CUES, NEGATORS, PHRASES
 from pipeline.rephrase.fidelity.matching import kindred
@@ -79,7 +81,8 @@ def cues(analysis: Analysis) -> list[list[Cue]]:
         covered = [(cue.start, cue.end) for cue in here]
         for at, token in enumerate(tokens):
             agent = analysis.language == "en" and token.lower.endswith(("ers", "er"))  # growers do not grow
-            names = words.get(token.lower) or (
+            clitic = analysis.language == "fr" and "-" in token.lower and token.lower != "peut-être"
+            names = words.get(token.lower.partition("-")[0] if clitic else token.lower) or (
                 words.get(token.lemma, ()) if token.kind == "word" and not agent else ()
             )
             if not names or any(low <= token.start < high for low, high in covered):
@@ -108,3 +111,40 @@ def cues(analysis: Analysis) -> list[list[Cue]]:
                 here.append(Cue(name, token.text, token.start, token.end, sentence.index))
         found.append(sorted(here, key=lambda cue: cue.start))
     return found
+
+
+def weighed(source: Analysis, rewrite: Analysis, group: Group, finding: Finding) -> Finding:
+    """A finding as it is where the words around it stand on the other side too, else as a warning."""
+    one, other, span, sentences = source, tokens_of(rewrite, group.rewrite), finding.source, group.source
+    if finding.direction == "added":
+        one, other, span, sentences = rewrite, tokens_of(source, group.source), finding.rewrite, group.rewrite
+    if finding.severity == "warn" or span is None:
+        return finding
+    at = next(
+        (index for index in sentences if one.sentences[index].start <= span.start < one.sentences[index].end),
+        None,
+    )
+    if at is None or same_place(one, span.start, span.end, at, other):
+        return finding
+    return finding.replace(severity="warn")
+
+
+def span_of(cue: Cue) -> Span:
+    return Span(start=cue.start, end=cue.end, text=cue.text)
+
+
+def place_of(analysis: Analysis, sentences: tuple[int, ...]) -> Span | None:
+    if not sentences:
+        return None
+    first, last = analysis.sentences[sentences[0]], analysis.sentences[sentences[-1]]
+    return Span(start=first.start, end=last.end, text=analysis.text[first.start : last.end])
+
+
+def changed(kind: str, a: Cue, b: Cue) -> Finding:
+    return Finding(
+        kind=kind,
+        direction="changed",
+        message=f"{a.text!r} became {b.text!r}",
+        source=span_of(a),
+        rewrite=span_of(b),
+    )

@@ -156,6 +156,11 @@ PHRASES: dict[str, tuple[tuple[str, str], ...]] = {
             r"at (?:the )?(?:least|minimum)|no (?:less|fewer|lower|shorter|earlier|smaller) than|not less than|or (?:more|above|higher)\b(?! than)",
             "bound+",
         ),
+        (
+            r"all (?:right|by (?:him|her|it|them)sel\w+|the (?:while|same|more)|in all|day|night|year)|at all|above all|after all|in all",
+            "idiom",
+        ),
+        (r"(?:in)?finitely many|how (?:many|much)|as much|too (?:many|much)", "idiom"),
         (r"a (?:few|number of|couple of)|some of the", "some"),
         (r"the (?:vast )?majority|for the most part|more often than not|as a rule|most of the", "most"),
         (
@@ -174,7 +179,15 @@ PHRASES: dict[str, tuple[tuple[str, str], ...]] = {
     "de": (
         (r"nicht (?:mehr|schneller|länger|höher|größer|später) als|bis zu|nicht über", "bound-"),
         (r"nicht (?:weniger|kürzer|niedriger|kleiner|früher) als", "bound+"),
-        (r"die meisten|der größte teil|die mehrheit|die mehrzahl|mehr als die hälfte", "most"),
+        (
+            r"vor allem|immer wieder|beliebig oft|so oft|unbegrenzt oft|alles in allem|wie (?:viele?|oft)",
+            "idiom",
+        ),
+        (r"(?:über|unter) (?=\d)", "idiom"),
+        (
+            r"die meisten|(?:der|die) mehrzahl|der größte teil|die mehrheit|die mehrzahl|mehr als die hälfte",
+            "most",
+        ),
         (r"ist es möglich|möglich ist|in der lage", "may"),
         (r"ist nötig|sind nötig|ist erforderlich|(?:hat|haben) \w* ?zu \w+en", "must"),
         (r"nur wer|nur wenn|erst wenn|und nur dann", "only"),
@@ -182,6 +195,10 @@ PHRASES: dict[str, tuple[tuple[str, str], ...]] = {
     "fr": (
         (r"au (?:plus|maximum)|pas plus (?:de|que)|jusqu['’]à", "bound-"),
         (r"au (?:moins|minimum)|d['’]au moins|pas moins (?:de|que)", "bound+"),
+        (
+            r"à peu près|peu à peu|un peu|tout à fait|tout de suite|tous deux|toutes deux|plus ou moins",
+            "idiom",
+        ),
         (r"la plupart|la majorité|le plus souvent", "most"),
         (r"il (?:est|arrive) (?:possible )?que|est possible", "may"),
         (r"(?:est|sont) tenue?s? de|il faut|a besoin de?|on a besoin|(?:est|sont) nécessaires?", "must"),
@@ -195,6 +212,7 @@ PHRASES: dict[str, tuple[tuple[str, str], ...]] = {
     "es": (
         (r"como máximo|a lo sumo|no más de|hasta", "bound-"),
         (r"al menos|por lo menos|como mínimo|no menos de", "bound+"),
+        (r"sobre todo|más o menos|de todos modos|poco a poco|ante todo", "idiom"),
         (r"la mayoría|la mayor parte|más de la mitad", "most"),
         (r"tiene que|tienen que|hay que|es necesario", "must"),
     ),
@@ -216,18 +234,18 @@ CUES: dict[str, dict[str, str]] = {
         "no": "no none nobody nothing never neither nor nowhere without",
         "only": "only solely alone exclusively just sole merely",
         "may": "may might could possibly perhaps potentially possible maybe likely probably possibility",
-        "can": "can able allowed permitted allow let",
+        "can": "can able allowed permitted allow",
         "must": "must shall required requires require need needs mandatory obliged demand demands necessary needed",
         "should": "should ought advise advises advised recommended recommend",
         "amount+": (
             "more higher larger greater bigger increase increases increased rise rises rose risen rising grow grows grew "
-            "grown exceed exceeds exceeded above over longer taller heavier further beyond raise raised raises climb climbed gain gained "
+            "grown exceed exceeds exceeded above longer taller heavier further beyond raise raised raises climb climbed gain gained "
             "expand expands expanded surpass increasing growing growth doubled extended"
         ),
         "amount-": (
             "less lower smaller fewer decrease decreases decreased fall falls fell fallen falling shrink shrinks shrank "
-            "drop drops dropped below under shorter lighter reduce reduces reduced decline declined declines lowers lowered cut lose lost "
-            "younger shrunk diminished decreasing reduction loss shortened contract contracts"
+            "drop drops dropped below under shorter lighter reduce reduces reduced decline declined declines lowers lowered cut "
+            "younger shrunk diminished decreasing reduction shortened contract contracts"
         ),
         "quality+": "better best",
         "quality-": "worse worst",
@@ -285,13 +303,13 @@ CUES: dict[str, dict[str, str]] = {
     },
     "de": {
         "all": "alle alles jeder jede jedes jeden jedem immer sämtliche sämtlichen ganze ganzen täglich beide stets aller allen",
-        "most": "meist meistens meisten hauptsächlich überwiegend größtenteils vorwiegend",
+        "most": "mehrzahl mehrheit großteil großteils meist meistens meisten hauptsächlich überwiegend größtenteils vorwiegend",
         "many": "viele vielen vieler oft häufig zahlreiche viel",
         "some": "einige einigen manche manchen mehrere manchmal gelegentlich",
         "few": "wenige wenigen selten kaum wenig",
         "no": "kein keine keinen keinem keiner nie niemals niemand nichts weder ohne keines",
         "only": "nur ausschließlich allein lediglich bloß",
-        "may": "kann können könnte könnten darf dürfen möglich vielleicht möglicherweise erlaubt",
+        "may": "kann können könnte könnten darf dürfen möglich vielleicht möglicherweise erlaubt schafft imstande fähig erlaubnisfrei berechtigt",
         "must": "muss müssen nötig erforderlich notwendig",
         "should": "soll sollte sollten sollen",
         "amount+": (
@@ -327,7 +345,7 @@ CUES: dict[str, dict[str, str]] = {
         "few": "peu rarement rare rares guère",
         "no": "aucun aucune jamais personne rien sans nul nulle ni",
         "only": "seulement uniquement seul seule exclusivement ne_que",
-        "may": "peut peuvent pourrait possible possibles peut-être permet",
+        "may": "peut peuvent pourrait possible possibles peut-être permet pouvez pouvons puis capable capables droit",
         "must": "doit doivent faut falloir nécessaire nécessaires nécessaire devait exige",
         "should": "devrait devraient",
         "amount+": "plus supérieur supérieure augmenté augmente augmentation hausse monte monter haute haut élevée élevé dépasse grandes delà",
