@@ -48,7 +48,7 @@ PLACES = (
     ("farming/shares/vegetable box", "Households order weekly boxes, pause and resume them."),
 )
 CONFIG = AuthorSection(tools=(4, 5), rows=4, repairs=2, words=False, max_tokens=900, sketch=True)
-WHOLE_TOKENS = 3000
+WHOLE_TOKENS = 2200
 
 
 @dataclass

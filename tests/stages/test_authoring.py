@@ -15,16 +15,20 @@ import yaml
 from pipeline.config import load_config
 from pipeline.records import Task
 from pipeline.report.stats import collect
+from pipeline.stages.authored_tasks import propose_all
 from pipeline.stages.authoring import DOMAINS, EVOLVE, authored_unit, domains_unit
-from pipeline.stages.context import Context
+from pipeline.stages.context import Context, Tally
+from pipeline.stages.players import Players
+from pipeline.stages.task_making import TaskMaker
 from pipeline.stages.tasks import _attempt, tasks_unit
 from pipeline.stages.worlds import read_worlds, worlds_unit
 from pipeline.store import RunFolder
 from pipeline.tasks.authored.probes import FirstMessageSolver, first_message_only, hides, unsupported
+from pipeline.worlds.load import load_world
 from pipeline.yaml_files import parse_yaml
 from tests.endpoint.author import ScriptedAuthor
 from tests.endpoint.errors import TASK_ERRORS, error
-from tests.endpoint.server import Endpoint, Received, Reply
+from tests.endpoint.server import Endpoint, Received, Reply, completion, text
 
 FIRST = 6
 """The first leaf of a tree of breadth (2, 2, 2) is place 6."""
@@ -283,3 +287,59 @@ def test_several_goals_are_asked_for_and_measured(tmp_path: Path) -> None:
     details = {json.loads(row["detail"])["axis"]: row["value"] for row in asked}
     assert set(details) == {"goals", "calls", "hops", "hidden_facts"}
     assert details["goals"] == 1.0
+
+
+BIKES = Path(__file__).parents[1] / "worlds/bikes.yaml"
+WISH = {
+    "intent": "hire a small bike from now on",
+    "phrasings": ["hire a bike", "take a bike out"],
+    "reasons": [],
+}
+GERMAN = {
+    "intent": "ein kleines Fahrrad von heute an bis zum Wochenende mieten und es am Montag zurückbringen",
+    "phrasings": [
+        "ein Fahrrad für ein paar Tage mieten",
+        "mit dem Fahrrad an den See fahren und dort bleiben",
+    ],
+}
+ONE = {"tool": "list_bikes", "arguments": {}}
+ANSWERS: dict[str, tuple[Reply | dict[str, Any] | str, str]] = {
+    "prose": ("She wants to hire a bike, and why not?", "prose"),
+    "a refusal": (text("", refusal="I cannot help with that."), "refused"),
+    "mid-JSON": (text('{"intent": "hire a bi', finish="length"), "cut off"),
+    "the schema": ({"type": "object", "properties": {"intent": {"type": "string"}}}, "schema instead of instance"),
+    "400 calls": ({**WISH, "calls": [ONE] * 400}, "too many"),
+    "another language": ({**WISH, **GERMAN, "calls": [ONE]}, "another language"),
+    "SQL of another database": ({**WISH, "calls": [{"tool": "SELECT TOP 1 * FROM bikes", "arguments": {}}]}, "call"),
+}  # fmt: skip
+"""What an author may say instead of a wish, and the kind of the row that says so."""
+
+
+def test_a_bad_wish_has_an_outcome_and_a_row(tmp_path: Path) -> None:
+    world = load_world(BIKES)
+    said: list[Reply | dict[str, Any] | str] = []
+
+    def script(received: Received) -> Reply | dict[str, Any] | str:
+        schema = received.body["response_format"]["json_schema"]["schema"]["properties"]
+        if "agents" in schema:
+            return text("", refusal="No people today.")
+        return said[0] if isinstance(said[0], Reply | str) else completion(json.dumps(said[0]))
+
+    async def kinds(url: str) -> dict[str, list[str]]:
+        context = folder_for(tmp_path, url, **{"author.repairs": 0, "tasks.goal_counts": {1: 1.0}})
+        found = {}
+        with context.folder.journal("tasks", 0) as journal:
+            async with context.models(journal) as models:
+                for name, (answer, _) in ANSWERS.items():
+                    said[:] = [answer]
+                    players, tally = Players(context.config, models, "tasks"), Tally("tasks")
+                    maker = TaskMaker(players.pen(name), context.config, world, _attempt(world))
+                    await propose_all(maker, context.config, world, 1, tally, lambda *_: None)
+                    assert (tally.entered, tally.rejected, tally.kept) == (2, 2, 0)
+                    assert all(row["message"] for row in tally.failures)
+                    found[name] = [row["kind"] for row in tally.failures]
+        return found
+
+    with Endpoint(script) as endpoint:
+        found = asyncio.run(kinds(endpoint.base_url))
+    assert found == {name: [kind] * 2 for name, (_, kind) in ANSWERS.items()}

@@ -79,6 +79,17 @@ def written(name: str, kind: str, body: ToolBody, tables: Tables, *, examples: b
     }
 
 
+def statements(entry: Mapping[str, Any]) -> list[str]:
+    """What a tool does, as text that does not depend on spaces and case."""
+    kinds = ("require", "do", "returns_one", "returns_many")
+    return [
+        " ".join(str(step[kind]).lower().split())
+        for step in entry["program"]
+        for kind in kinds
+        if kind in step
+    ]
+
+
 def _bare(sql: str) -> str:
     return sql.strip().rstrip(";").strip()
 

@@ -19,6 +19,8 @@ from pipeline.worlds.load import parse_world
 
 _SHOWN_ROWS = 4
 """Rows of each table that later stages are shown."""
+_EXAMPLE = {"members", "bikes", "hires"}
+"""Tables of the business that the prompts show."""
 WorldFile = dict[str, Any]
 """The content of a world file, as far as it is made."""
 
@@ -127,7 +129,9 @@ def neighbors(place: Domain, known: Sequence[Known]) -> list[str]:
 def plan_problems(
     tables: Sequence[str], columns: Mapping[str, Sequence[str]], known: Sequence[Known]
 ) -> list[Problem]:
-    """A plan that is that of a world which exists, or names a table twice."""
+    """A plan that is the example of the prompt or that of a world which exists, or names a table twice."""
+    if set(tables) == _EXAMPLE:
+        return [("the example again", "this is the bike shed of the example; plan another business")]
     if same := same_as(frozenset(f"{table}.{one}" for table in columns for one in columns[table]), known):
         return [("same world again", f"this is {same} again; plan a business that keeps other things")]
     return [("misfit", "two entities have the same table")] if len(set(tables)) < len(tables) else []

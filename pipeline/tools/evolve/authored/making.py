@@ -24,12 +24,12 @@ from pipeline.models.players.author.answers import (
 from pipeline.models.players.author.sketches import SketchedTool
 from pipeline.models.players.schemas import schema_of
 from pipeline.records import Domain, Record, World, WorldError
-from pipeline.tools.evolve.authored.bodies import Proven, form_problems, prove, written
+from pipeline.tools.evolve.authored.bodies import Proven, form_problems, prove, statements, written
 from pipeline.tools.evolve.authored.connected import lonely, sound_ideas, unread
 from pipeline.tools.evolve.authored.ground import Rejected, Written, told
 from pipeline.tools.evolve.authored.novelty import Known
 from pipeline.tools.evolve.authored.rules import checked_invariants, checked_policy, policy_targets
-from pipeline.tools.evolve.authored.sketching import Sketched, filled_in, sketch, tool_form
+from pipeline.tools.evolve.authored.sketching import Sketched, filled_in, lists, sketch, tool_form
 from pipeline.tools.evolve.authored.tables import Tables
 from pipeline.tools.evolve.authored.texts import as_texts, foreign, instructing, unsafe
 from pipeline.tools.evolve.authored.words import checked_phrases, with_phrases, with_words
@@ -141,6 +141,9 @@ class WorldMaker:
             if problems:
                 return Checked(problems=problems)
             entry = written(idea.name, idea.kind, body, tables, examples=examples)
+            if twin := next((one.name for one in tools if statements(one.entry) == statements(entry)), ""):
+                why = f"its statements are those of {twin}; write those of {idea.name}: {idea.does}"
+                return Checked(problems=[("same tool again", why)])
             return Checked(*prove(base, entry, tables))
 
         def check_sketch(tool: SketchedTool) -> Checked[Proven]:
@@ -156,7 +159,7 @@ class WorldMaker:
         if self._config.sketch:
             proven, _ = await self.stage(
                 "sketch_tool", SketchedTool, check_sketch, made.steps, subject, schema=tool_form(idea.kind),
-                world=sketch(base), **asked,
+                world=sketch(base), lists=lists(idea), **asked,
             )  # fmt: skip
         else:
             proven, _ = await self.stage(

@@ -289,6 +289,11 @@ def tool_form(kind: str) -> dict[str, Any]:
     return _object(properties)
 
 
+def lists(idea: ToolIdea) -> bool:
+    """Whether a tool lists rows, by its name: then the example is one that does."""
+    return idea.name.split("_")[0] in ("list", "search", "show", "browse", "all", "view")
+
+
 def filled_in(kind: str, tool: SketchedTool, tables: Tables) -> ToolBody:
     """The whole form of a sketched tool, without examples, which execution finds."""
     result = _with_key(tool.result, tables) if kind == "read" else tool.result
