@@ -60,8 +60,8 @@ class TasksConfig(Section):
     fault_tools: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = {}
     """Factors by tool name, for patterns like `find_*`: where faults happen more often, less often, or never (0)."""
     languages: Weights[str] = {"en": 0.4, "de": 0.2, "es": 0.2, "fr": 0.2}
-    """Weights of the user's language in worlds that can be had in it (`tools_repo/speech/de.yaml`, `es.yaml`,
-    `fr.yaml` say which: the town library); users of all other worlds speak English."""
+    """Weights of the user's language in worlds that can be had in it (the files of `tools_repo/speech/worlds`: the town
+    library, the clinic, the credit union, the hotel); users of all other worlds speak English."""
     change_rate: float = Field(default=0.25, ge=0, le=1)
     """Share of tasks in which the user changes their mind when asked for a yes, as far as the agent has to ask."""
     device_rate: float = Field(default=0.3, ge=0, le=1)

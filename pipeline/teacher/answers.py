@@ -73,12 +73,12 @@ class Teller:
         telling = [text for text in fitting if told <= set(PLACEHOLDER.findall(text))] or fitting
         if not telling:
             return self.claim(call)
-        return tidy(capital(fill(self._rng.choice(telling), values)))
+        return tidy(capital(fill(self._rng.choice(telling), values)), self._language)
 
     def _list(self, call: ReferenceCall, rows: list[Json]) -> str:
         words = self.world.words.tools[call.tool]
         if not rows:
-            return tidy(fill(self._rng.choice(words.none), self._arguments(call)))
+            return tidy(fill(self._rng.choice(words.none), self._arguments(call)), self._language)
         said = [self._row(words.each, row) for row in rows[:SHOWN]]
         intro = self._say.say("list_intro", self._rng)
         left = len(rows) - len(said)

@@ -18,20 +18,21 @@ _OPTIONAL = re.compile(r"\[([^\[\]]+)\]")
 
 class Grammar:
     """Rules by name. `<name>` is replaced by a value that is given or by an expansion of the rule, `[text]` is kept
-    in half of the cases. A value for `vp` also serves `<Vp>`, capitalized."""
+    in half of the cases. A value for `vp` also serves `<Vp>`, capitalized. `language` decides on spaces before stops."""
 
-    def __init__(self, rules: Mapping[str, Any]) -> None:
+    def __init__(self, rules: Mapping[str, Any], language: str = "en") -> None:
         self._rules = rules
+        self._language = language
 
     def say(self, rule: str, rng: random.Random, **values: str) -> str:
         """One expansion of a rule, tidied: spaces and stops in order, sentences capitalized."""
-        return tidy(self._expand(self._choice(self._rules[rule], rng), rng, values))
+        return tidy(self._expand(self._choice(self._rules[rule], rng), rng, values), self._language)
 
     def of(self, rule: str, kind: str, rng: random.Random, **values: str) -> str:
         """One expansion of the variant `kind` of a rule, of its first variant where there is none."""
         variants: Mapping[str, Sequence[str]] = self._rules[rule]
         chosen = variants.get(kind) or next(iter(variants.values()))
-        return tidy(self._expand(self._choice(chosen, rng), rng, values))
+        return tidy(self._expand(self._choice(chosen, rng), rng, values), self._language)
 
     @staticmethod
     def _choice(options: Sequence[str], rng: random.Random) -> str:
@@ -62,10 +63,10 @@ _AFTER_GREETING = re.compile(
 _SENTENCE = re.compile(r"(^|[.!?…] +)([¿¡]?[a-zà-ÿ])")
 
 
-def tidy(text: str) -> str:
-    """White space and punctuation in order; a sentence begins with a capital."""
+def tidy(text: str, language: str = "en") -> str:
+    """White space and punctuation in order; a sentence begins with a capital. French keeps a space before `?!;:`."""
     text = re.sub(r"\s+", " ", text).strip()
-    text = re.sub(r" +([,.!?;:])", r"\1", text)
+    text = re.sub(r" +([,.])" if language == "fr" else r" +([,.!?;:])", r"\1", text)
     text = re.sub(r"([,;:])\.", ".", text)
     text = re.sub(r"\.\.+(?!\.)", ".", text)
     text = re.sub(r"([!?])\.", r"\1", text)
@@ -106,5 +107,5 @@ def _singular(match: re.Match[str]) -> str:
 def speech(name: str, language: str = "en") -> Grammar:
     """The grammar `tools_repo/speech/NAME.yaml`, or that part of a language's pack."""
     if language != "en":
-        return Grammar(pack(language)[name])
+        return Grammar(pack(language)[name], language)
     return Grammar(parse_yaml(asset(f"tools_repo/speech/{name}.yaml").read_text(encoding="utf-8")))

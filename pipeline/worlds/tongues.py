@@ -38,16 +38,23 @@ def tongue_of(world: World) -> str:
 
 @lru_cache(maxsize=8)
 def pack(language: str) -> Mapping[str, Any]:
-    """A language's pack: `agent` and `user` (grammars), `which`, `the`, and `worlds`."""
+    """A language's pack: `agent` and `user` (grammars), `which` and `the`."""
     data: Mapping[str, Any] = parse_yaml(
         asset(f"tools_repo/speech/{language}.yaml").read_text(encoding="utf-8")
     )
     return data
 
 
+@lru_cache(maxsize=1)
+def _translated_worlds() -> Mapping[str, Mapping[str, Any]]:
+    """By world and language: `entities`, `asides`, `tools`, `policy_questions` (`tools_repo/speech/worlds`)."""
+    files = sorted(asset("tools_repo/speech/worlds").glob("*.yaml"))
+    return {file.stem: parse_yaml(file.read_text(encoding="utf-8")) for file in files}
+
+
 def speaks(world: World, language: str) -> bool:
     """Whether a world can be had in a language."""
-    return language == "en" or (language in LANGUAGES and world.name in pack(language)["worlds"])
+    return language == "en" or language in _translated_worlds().get(world.name, {})
 
 
 _SPOKEN: dict[tuple[str, str], World] = {}
@@ -65,7 +72,8 @@ def in_language(world: World, language: str) -> World:
             _SPOKEN.clear()
         fields = {name: getattr(world, name) for name in World.model_fields}
         _SPOKEN[key] = SpokenWorld(
-            **{**fields, "words": _translated(world, pack(language)["worlds"][world.name])}, language=language
+            **{**fields, "words": _translated(world, _translated_worlds()[world.name][language])},
+            language=language,
         )
     return _SPOKEN[key]
 

@@ -28,7 +28,7 @@ def library() -> World:
     return load_world(asset("tools_repo/worlds/library.yaml"))
 
 
-async def _tasks(count: int, **config: object) -> list[Task]:
+async def _tasks(count: int, world: World | None = None, **config: object) -> list[Task]:
     given = {
         "toolsets": {"own": 1.0},
         "languages": {"en": 1.0},
@@ -36,18 +36,21 @@ async def _tasks(count: int, **config: object) -> list[Task]:
         "change_rate": 0.0,
         **config,
     }
-    return await TeacherAuthor(TasksConfig.model_validate(given)).tasks(library(), count, 3)
+    return await TeacherAuthor(TasksConfig.model_validate(given)).tasks(world or library(), count, 3)
 
 
-async def _play(task: Task, flaw: Flaw | None = None) -> tuple[Trajectory, Judgement]:
-    host = open_host(library(), task.initial)
+async def _play(
+    task: Task, flaw: Flaw | None = None, world: World | None = None
+) -> tuple[Trajectory, Judgement]:
+    world = world or library()
+    host = open_host(world, task.initial)
     try:
-        policy, user = TeacherPolicy(task, library(), "minds", flaw), TeacherUser(task, library(), "minds")
+        policy, user = TeacherPolicy(task, world, "minds", flaw), TeacherUser(task, world, "minds")
         trajectory = await Episode(task, 0, 1, policy, user, host, LimitsConfig()).run()
         final = host.snapshot()
     finally:
         await host.close()
-    return trajectory, await judge(task, trajectory, final, library())
+    return trajectory, await judge(task, trajectory, final, world)
 
 
 async def test_changes_of_mind() -> None:
@@ -115,16 +118,18 @@ async def test_several_faults_in_one_task_are_all_met() -> None:
 
 
 @pytest.mark.parametrize("language", ["de", "es", "fr"])
-async def test_other_languages(language: str) -> None:
-    tasks = await _tasks(12, languages={language: 1.0})
+@pytest.mark.parametrize("name", ["library", "clinic", "bank_ledger", "hotel"])
+async def test_other_languages(name: str, language: str) -> None:
+    world = load_world(asset(f"tools_repo/worlds/{name}.yaml"))
+    tasks = await _tasks(6, world, languages={language: 1.0})
     assert {task.persona.language for task in tasks} == {language}
     heard: Counter[str] = Counter()
     for task in tasks:
-        trajectory, judgement = await _play(task)
+        trajectory, judgement = await _play(task, world=world)
         assert judgement.passed, judgement.reason
         heard.update(language_of(e.content) for e in trajectory.events if e.role == "user")
     assert heard[language] > 3
-    assert heard[language] >= 0.9 * (heard.total() - heard[""])
+    assert heard[language] >= 0.85 * (heard.total() - heard[""])
 
 
 async def test_who_says_it_went_through_without_looking_is_refused() -> None:
