@@ -21,7 +21,10 @@ def register(app: typer.Typer) -> None:
 def environment(
     run: RunArgument,
     calls: Annotated[
-        int, typer.Option(min=1, help="Calls to compare, spread over the run's SQL worlds.")
+        int,
+        typer.Option(
+            min=1, help="Calls to compare, spread over the run's SQL worlds; and as many of live servers."
+        ),
     ] = 200,
     model: Annotated[
         str | None, typer.Option(help="Who plays the tools: NAME or NAME@BASE_URL. [default: the run's]")
@@ -29,7 +32,7 @@ def environment(
     json_output: JsonOption = False,
     data: DataOption = None,
 ) -> None:
-    """The same calls through a simulator and through the SQL worlds behind it, by number of changed rows."""
+    """The same calls through a simulator and through the truth: SQL worlds by changed rows, recorded calls of live servers."""
     import asyncio
 
     from pipeline.stages.environment import compare_run, summary
