@@ -82,7 +82,7 @@ class _Present:
         return len(self._context.folder.units(self._ahead[0]))
 
     def text(self) -> str:
-        """` · now trajectories: 3 of 6 units, 58 finished in others; 412 model calls, …; about 12 min left`."""
+        """` · now trajectories: 3 of 6 units, 58 done in open ones; 412 model calls, …; about 12 min left`."""
         if self._ahead and self._standing() >= self._units:
             self._enter()
         if not self._ahead:
@@ -93,7 +93,7 @@ class _Present:
         open_units, before = _open_units(self._context.folder), self._spent
         text = f" · now {stage}: {standing} of {self._units} units"
         if open_units.finished:
-            text += f", {open_units.finished} finished in others"
+            text += f", {open_units.finished} done in open ones"
         if self._context.asks_models:
             tokens = before.tokens_in + before.tokens_out
             asked = _OpenUnits(0, before.calls, before.cached, tokens, before.cost) + open_units

@@ -74,7 +74,7 @@ def _labels(planted: str | None) -> list[str]:
 
 
 def _blocks(catalog: Catalog, run: str, chosen: str, rows: list[dict[str, Any]]) -> Iterator[str]:
-    differences = _differences(catalog, run)
+    differences = Differences.of(catalog, run)
     tasks = _tasks(catalog, run, chosen)
     some = f"semi join {chosen} t on t.id = e.trajectory where e.run = '{run}'"
     events = _grouped(
@@ -127,14 +127,6 @@ def _event(row: tuple[Any, ...], texts: dict[str, int], differences: Differences
 def _verdict(row: tuple[Any, ...]) -> list[Any]:
     check, kind, value, owner, evidence, reason, judge, mandatory = row
     return [check, kind, value, owner or "", json.loads(evidence or "[]"), reason or "", judge, mandatory]
-
-
-def _differences(catalog: Catalog, run: str) -> Differences:
-    snapshots = catalog.query(f"select ref, world_id, rows from snapshots where run = '{run}'").rows()
-    worlds = catalog.query(
-        f"select id, record from worlds where run = '{run}' and id in (select world_id from snapshots where run = '{run}')"
-    ).rows()
-    return Differences({ref: (world, rows) for ref, world, rows in snapshots}, dict(worlds))
 
 
 def _tasks(catalog: Catalog, run: str, chosen: str) -> dict[str, Any]:

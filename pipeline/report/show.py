@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pipeline.records import Event, RunError, Snapshot, World, canonical_json
-from pipeline.store import Catalog, event_of, snapshot_of
+from pipeline.records import Event, RunError, World, canonical_json
+from pipeline.report.changes import Differences
+from pipeline.store import Catalog, event_of
 
 _TABLES = (
     "trajectories", "tasks", "worlds", "tools", "rewrites", "documents", "code_tasks", "agents", "personas", "domains",
@@ -95,27 +96,26 @@ def _event(event: Event) -> list[str]:
 
 
 def _changes(catalog: Catalog, run: str, events: list[Event]) -> dict[int, list[str]]:
-    """For each event that changed the state: the rows that differ between the two snapshots."""
-    rows = catalog.query(f"select * from snapshots where run = '{run}'").dicts()
-    snapshots = {row["ref"]: snapshot_of(row) for row in rows}
-    found = {}
-    for event in events:
-        if event.before != event.after and event.after in snapshots:
-            before = snapshots.get(event.before)
-            found[event.index] = _differences(before, snapshots[event.after])
-    return found
+    """For each event that changed the state: the rows that differ between the two snapshots, column by column."""
+    changing = [event for event in events if event.before != event.after and event.after]
+    differences = Differences.of(
+        catalog, run, {ref for event in changing for ref in (event.before, event.after)}
+    )
+    return {
+        event.index: [_change(*change) for change in differences.between(event.before, event.after)]
+        for event in changing
+    }
 
 
-def _differences(before: Snapshot | None, after: Snapshot) -> list[str]:
-    old = {(table, key): row for table, key, row in (before.rows if before else ())}
-    new = {(table, key): row for table, key, row in after.rows}
-    texts = []
-    for table, key in sorted(old.keys() | new.keys()):
-        if old.get((table, key)) != new.get((table, key)):
-            value = new.get((table, key), old.get((table, key)))
-            text = "deleted" if (table, key) in new and value is None else canonical_json(value)
-            texts.append(f"{table} {key}: {text}")
-    return texts
+def _change(table: str, key: str, kind: str, cells: list[tuple[str, Any, Any]]) -> str:
+    def cell(column: str, before: Any, after: Any) -> str:
+        shown = {"+": [after], "-": [before]}.get(kind, [before, after])
+        return f"{column} {' → '.join(map(_json, shown))}"
+
+    return f"{table} {key} {_VERBS[kind]}: {', '.join(cell(*one) for one in cells)}"
+
+
+_VERBS = {"+": "new", "-": "removed", "~": "changed"}
 
 
 def _task(row: dict[str, Any]) -> str:

@@ -95,12 +95,12 @@ def test_of_many_trajectories_a_part_is_drawn_and_said(data: Path, tmp_path: Pat
 def test_changes_name_columns_and_the_values_of_the_seed(data: Path) -> None:
     catalog = Catalog(data)
     snapshots = catalog.query(
-        "select ref, world_id, rows from snapshots where run = 'small' and world_id <> ''"
+        "select ref, world_id, rows, parts from snapshots where run = 'small' and world_id <> ''"
     ).rows()
     worlds = dict(catalog.query("select id, record from worlds where run = 'small'").rows())
-    differences = Differences({ref: (world, rows) for ref, world, rows in snapshots}, worlds)
+    differences = Differences({ref: (world, rows, parts) for ref, world, rows, parts in snapshots}, worlds)
     changed = [
-        change for ref, _, rows in snapshots if rows != "[]" for change in differences.between("", ref)
+        change for ref, _, rows, _ in snapshots if rows != "[]" for change in differences.between("", ref)
     ]
     assert any(kind == "~" for _, _, kind, _ in changed)
     for _, _, kind, cells in changed:
@@ -109,7 +109,24 @@ def test_changes_name_columns_and_the_values_of_the_seed(data: Path) -> None:
             assert not column.isdigit()
             assert before != after
             assert kind != "+" or before is None
-    assert all(differences.between(ref, ref) == [] for ref, _, _ in snapshots)
+    assert all(differences.between(ref, ref) == [] for ref, *_ in snapshots)
+
+
+def test_changes_in_further_worlds_and_in_files_are_told() -> None:
+    part = {"world": "w2", "rows": [["leave", "L1", {"day": "Monday"}]]}
+    files = [
+        json.dumps([["file", "a.py", {"base64": base64.b64encode(text).decode()}]])
+        for text in (b"x\ny\n", b"x\nz\n")
+    ]
+    snapshots = {
+        "s1": ("w1", "[]", json.dumps([part])),
+        "s2": ("c", files[0], "[]"),
+        "s3": ("c", files[1], "[]"),
+    }
+    differences = Differences(snapshots, {})
+    assert differences.between("", "s1") == [("w2.leave", "L1", "+", [("day", None, "Monday")])]
+    assert differences.between("s2", "s3") == [("file", "a.py", "~", [("lines", "y", "z")])]
+    assert differences.between("", "s2") == [("file", "a.py", "+", [("text", None, "x\ny\n")])]
 
 
 def test_bad_input_is_told(data: Path, tmp_path: Path) -> None:
