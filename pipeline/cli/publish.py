@@ -93,7 +93,11 @@ def merge(
         near_duplicate=near_duplicate,
         version=__version__,
     )
-    typer.echo(f"{merged.run.name}: {merged.kept}, dropped {merged.dropped}")
+    typer.echo(f"{merged.run.name}: {sum(merged.kept.values())} attempts")
+    for name, count in merged.kept.items():
+        typer.echo(f"  {count} of {name}")
+        for reason, lost in merged.dropped.get(name, {}).items():
+            typer.echo(f"    {lost} dropped: {reason}")
 
 
 def gc(

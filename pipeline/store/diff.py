@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -75,7 +76,7 @@ class Difference:
         if rates:
             lines += ["", "pass rate (scored attempts)"]
             lines += [
-                f"  {rate.group} {rate.name}: {_percent(rate.before)} of {rate.before_n} →"
+                f"  {' '.join(filter(None, (rate.group, rate.name)))}: {_percent(rate.before)} of {rate.before_n} →"
                 f" {_percent(rate.after)} of {rate.after_n}{'  *' if abs(rate.z or 0) > 1.96 else ''}"
                 for rate in rates
             ]
@@ -110,7 +111,7 @@ def diff(before: RunFolder, after: RunFolder) -> Difference:
 def _changes(before: dict[str, Json], after: dict[str, Json]) -> tuple[Change, ...]:
     return tuple(
         Change(name, before.get(name), after.get(name))
-        for name in sorted(before.keys() | after.keys())
+        for name in dict.fromkeys([*before, *after])
         if before.get(name) != after.get(name)
     )
 
@@ -133,21 +134,27 @@ def _versions(catalog: Catalog, run: RunFolder) -> dict[str, Json]:
     for (prompt,) in rows:
         found[f"prompt {prompt['key']}"] = prompt["value"]
     for role in ("code", "tools", "policy", "user", "simulator", "judge"):
-        sql = (
-            f"select string_agg(distinct record->'versions'->>'{role}', ', ' order by record->'versions'->>'{role}')"
-            f" from trajectories where run = '{run.name}'"
-        )
-        found[role] = catalog.query(sql).rows()[0][0] or None
+        sql = f"select distinct record->'versions'->>'{role}' as v from trajectories where run = '{run.name}' order by v"
+        found[role] = _few([row[0] for row in catalog.query(sql).rows() if row[0]])
     return found
+
+
+def _few(values: list[str]) -> str | None:
+    """The values themselves, or of many how many there are, with a hash to tell them apart."""
+    if len(values) > _MANY:
+        return f"{len(values)} of them ({hashlib.blake2b(repr(values).encode(), digest_size=4).hexdigest()})"
+    return ", ".join(values) or None
+
+
+_MANY = 4
 
 
 def _funnel(catalog: Catalog, run: str) -> dict[str, Json]:
     sql = f"select stage, entered, kept, rejected, failed, pending from funnel where run = '{run}' order by step"
     names = ("entered", "kept", "rejected", "failed", "pending")
     return {
-        f"{row[0]} {name}": value
-        for row in catalog.query(sql).rows()
-        for name, value in zip(names, row[1:], strict=True)
+        stage: ", ".join(f"{value:,} {name}" for name, value in zip(names, counts, strict=True) if value)
+        for stage, *counts in catalog.query(sql).rows()
     }
 
 
@@ -204,6 +211,8 @@ def _shares(catalog: Catalog, runs: tuple[str, str]) -> list[Share]:
 
 
 def _said(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     return "(none)" if value is None else f"{value:,}" if isinstance(value, int | float) else str(value)
 
 
