@@ -175,6 +175,10 @@ class Rewriter(Protocol):
 
     name: str
 
+    def offers(self, document: Document) -> frozenset[str] | None:
+        """Names of the styles it can write of this document; None for whatever has a prompt."""
+        ...
+
     async def rewrite(self, request: RewriteRequest) -> RewriteAnswer: ...
 
 

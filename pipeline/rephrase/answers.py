@@ -32,6 +32,8 @@ _OPENINGS = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[.!?。!?:;…)\]\"”»'’`$|*>}]\s*\Z")
+_ITEM = re.compile(r"[ \t]*(?:[-*•–]|\d{1,3}[.)])[ \t]+\S")
+_CLOSING = re.compile(r"\n\s*\n[^\n]{1,40}(?:\n{1,2}[^\n]{1,40})?\Z")
 _INSTRUCTION = re.compile(
     r"<<<|>>>|== (?:system|user) ==|\brewrite the (?:passage|text|chunk)\b|\bstyle:\s*\w+\s*\n", re.IGNORECASE
 )
@@ -62,7 +64,7 @@ def fault(
     """
     if not text:
         return "empty answer"
-    if answer.truncated or not _SENTENCE_END.search(text):
+    if answer.truncated or not _ends(text, style):
         return "cut off"
     if _INSTRUCTION.search(text) and not _INSTRUCTION.search(chunk.text):
         return "prompt inside"
@@ -84,6 +86,17 @@ def fault(
     if count(text) > 60 and (spoken := language_of(text, wanted)) != wanted:
         return f"in another language ({spoken} for {wanted})"
     return ""
+
+
+def _ends(text: str, style: Style) -> bool:
+    """Whether the text comes to an end: by a mark, as a list whose items have none, or by a letter's last words."""
+    if _SENTENCE_END.search(text):
+        return True
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) > 1 and _ITEM.match(lines[-1]) and _ITEM.match(lines[-2]):
+        return not _SENTENCE_END.search(lines[-2])
+    closing = _CLOSING.search(text) if style.name == "letter" else None
+    return closing is not None and bool(_SENTENCE_END.search(text[: closing.start()]))
 
 
 def loops(text: str) -> bool:

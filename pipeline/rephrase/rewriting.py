@@ -75,10 +75,9 @@ async def rephrase_document(
     rows: Rows = {"documents": [], "rewrites": [], "findings": [], "rewrite_attempts": [], "texts": []}
     for name in styles:
         made = await _in_style(document, chunks, STYLES[name], rewriter, checker, config, seed, count, rows)
+        if other := _too_alike(made, rewrites, config):
+            made = [_reverted(item, chunks[item.chunk], f"as {other}") for item in made]
         texts[name], placed = stitch(document, chunks, made)
-        if other := _too_alike(texts, name, config):
-            placed = [_reverted(item, chunks[item.chunk], f"as {other}") for item in placed]
-            texts[name], placed = stitch(document, chunks, placed)
         rewrites.extend(placed)
         rows["texts"].append(_text_row(document, name, texts[name], placed, count))
     rows["documents"].append(document_row(document, chunks, count))
@@ -227,17 +226,25 @@ def _kept_source(piece: Chunk, style: Style, seed: int, author: str, tries: _Tri
 
 
 def _reverted(item: Rewrite, piece: Chunk, why: str) -> Rewrite:
+    if item.verdict != "kept":
+        return item
     return item.replace(
         text=piece.text.strip(), verdict="source_kept", reason=f"too close to the rewriting {why}"
     )
 
 
-def _too_alike(texts: dict[str, str], name: str, config: RephraseSection) -> str:
-    """Another style whose text this one repeats, or nothing."""
-    for other, text in texts.items():
-        if other != name and overlap(texts[name], text) > config.max_overlap_between:
-            return other
+def _too_alike(made: list[Rewrite], before: list[Rewrite], config: RephraseSection) -> str:
+    """An earlier style whose rewritings these repeat, or nothing; kept source texts are no rewritings."""
+    text = _kept_text(made)
+    for style in dict.fromkeys(item.style for item in before):
+        other = _kept_text([item for item in before if item.style == style])
+        if overlap(text, other) > config.max_overlap_between:
+            return style
     return ""
+
+
+def _kept_text(made: list[Rewrite]) -> str:
+    return "\n\n".join(item.text for item in made if item.verdict == "kept")
 
 
 def stitch(document: Document, chunks: list[Chunk], rewrites: list[Rewrite]) -> tuple[str, list[Rewrite]]:

@@ -6,10 +6,11 @@ The wording of a style is its prompt, `prompts/style/NAME.md`; here stand its nu
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from pipeline.records import ConfigError, Document
+from pipeline.records import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +52,25 @@ STYLES: dict[str, Style] = {
 }
 
 
-def fitting(document: Document, target_language: str = "en") -> list[str]:
-    """Names of the styles for the document's kind; translation only for documents in another language."""
+def fitting(document: Document, allowed: Collection[str] = (), target_language: str = "en") -> list[str]:
+    """Names of the styles for the document's kind, of those `allowed` (empty: all); translation only for documents in another language."""
     foreign = document.language != target_language
     return [
         style.name
         for style in STYLES.values()
-        if document.kind in style.kinds and (foreign or not style.translates)
+        if document.kind in style.kinds
+        and (foreign or not style.translates)
+        and (not allowed or style.name in allowed)
     ]
 
 
-def choose(
-    document: Document, count: int, seed: int, allowed: Sequence[str] = (), target_language: str = "en"
-) -> list[str]:
-    """`count` different styles for the document, spread evenly over documents by seed; for mathematics in another language the translation comes first.
+def choose(fit: Sequence[str], document: Document, count: int, seed: int, used: Counter[str]) -> list[str]:
+    """`count` different styles of those in `fit`: the least used so far, in an order drawn by seed among equals.
 
-    Raises ConfigError for an unknown name in `allowed`.
+    For mathematics in another language the translation comes first. `used` is counted on.
     """
-    unknown = sorted(set(allowed) - set(STYLES))
-    if unknown:
-        raise ConfigError(f"No style is called {unknown[0]}.", way_out=f"Known: {', '.join(sorted(STYLES))}.")
-    names = [name for name in fitting(document, target_language) if not allowed or name in allowed]
+    names = list(fit)
     random.Random(f"{seed} {document.id}").shuffle(names)
-    names.sort(key=lambda name: not (document.kind == "math" and STYLES[name].translates))
+    names.sort(key=lambda name: (not (document.kind == "math" and STYLES[name].translates), used[name]))
+    used.update(names[:count])
     return names[:count]

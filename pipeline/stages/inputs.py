@@ -14,6 +14,7 @@ from pipeline.sandbox import load_tasks
 from pipeline.stages.units import stages_of
 from pipeline.stages.worlds import world_files
 from pipeline.store.export.rendering import TEMPLATES
+from pipeline.teacher.rewriter import WRITES
 from pipeline.tools.dumps import read_dump
 from pipeline.worlds.load import load_world
 from pipeline.worlds.servers import read_servers
@@ -80,6 +81,13 @@ def _documents(config: Config) -> None:
     for given in settings.inputs:
         next(input_files([given]))
     _known("rephrase.styles", settings.styles, STYLES)
+    taught = config.roles.get("rewriter", "teacher") == "teacher"
+    if taught and settings.styles and not WRITES.intersection(settings.styles):
+        raise ConfigError(
+            f"rephrase.styles names {', '.join(settings.styles)}, and the teacher writes none of these.",
+            way_out="Name a model in roles.rewriter (--model rewriter=NAME), or styles of: "
+            + ", ".join(sorted(WRITES)),
+        )
     if settings.tokenizer and not Path(settings.tokenizer).is_file():
         raise ConfigError(
             f"rephrase.tokenizer names {settings.tokenizer}, which is no file.",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 
+from pipeline.config.rephrase import RephraseSection
 from pipeline.models.players.checker import ModelChecker
 from pipeline.models.players.rewriter import ModelRewriter
 from pipeline.records import Checker, Document, Rewriter
@@ -13,7 +15,7 @@ from pipeline.rephrase.chunking import chunk
 from pipeline.rephrase.fidelity.checker import LayeredChecker, RuleChecker
 from pipeline.rephrase.inputs import Skipped, read_documents
 from pipeline.rephrase.rewriting import Rows, document_row, rephrase_document
-from pipeline.rephrase.styles import choose
+from pipeline.rephrase.styles import choose, fitting
 from pipeline.rephrase.tokens import counter
 from pipeline.stages.context import Context, Tally, call_rows
 from pipeline.stages.players import Players
@@ -76,13 +78,15 @@ async def rephrase_unit(context: Context, number: int) -> None:
         async with context.models(journal) as models:
             players = Players(context.config, models, STAGE)
             rewriter, checker = _rewriter(players), _checker(players)
+            used: Counter[str] = Counter()
             for document in _documents(context, number):
+                styles = _styles(document, rewriter, config, context.config.seed, used, tally)
                 if document.id in done:
                     rows: Rows = json.loads(done[document.id])
                 else:
-                    seed = context.config.seed
-                    styles = choose(document, config.rewritings, seed, config.styles, config.target_language)
-                    made = await rephrase_document(document, styles, rewriter, checker, config, seed)
+                    made = await rephrase_document(
+                        document, styles, rewriter, checker, config, context.config.seed
+                    )
                     rows = {name: table for name, table in made.rows.items() if name != "documents"}
                     journal.finish(document.id, json.dumps(rows, ensure_ascii=False))
                 _count(tally, document, rows)
@@ -91,6 +95,30 @@ async def rephrase_unit(context: Context, number: int) -> None:
     tally.tokens = sum(row["tokens_in"] + row["tokens_out"] for row in calls)
     tally.cost = sum(row["cost"] for row in calls)
     context.folder.write_shard(STAGE, number, gather([*parts, {"model_calls": calls}, tally.tables()]))
+
+
+def _styles(
+    document: Document,
+    rewriter: Rewriter,
+    config: RephraseSection,
+    seed: int,
+    used: Counter[str],
+    tally: Tally,
+) -> list[str]:
+    """The styles of a document, spread evenly over those that its rewriter can write; a shortage is told."""
+    fit = fitting(document, config.styles, config.target_language)
+    offered = rewriter.offers(document)
+    possible = [name for name in fit if offered is None or name in offered]
+    if len(possible) < min(config.rewritings, max(1, len(fit))):
+        left = ", ".join(name for name in fit if name not in possible)
+        what = f"{document.source} ({document.kind}, {document.language})"
+        tally.reject(
+            "no style" if not fit else "style needs a model",
+            f"{what}: of {config.rewritings} rewritings, {rewriter.name} can write {len(possible)}; "
+            + (f"left to a model: {left}" if left else "no style of rephrase.styles fits"),
+            subject=document.id,
+        )
+    return choose(possible, document, config.rewritings, seed, used)
 
 
 _FIELDS = ("source", "text", "kind", "language", "title", "license")

@@ -20,8 +20,8 @@ _FRONT_CLAUSE = re.compile(rf"^(?P<sub>{_LEAD}) (?P<clause>[^,;:]+), (?P<main>[^
 _BACK_CLAUSE = re.compile(
     r"^(?P<main>[^,;:]+?),? (?P<sub>when|if|because|although|unless|until|once) (?P<clause>[^,;:]+)\.$"
 )
-_END_TIME = re.compile(r"^(?P<main>[^,;:]+?) (?P<time>(?:in|around|since) (?:\d{4}|the \d{4}s)(?: BC)?)\.$")
-_FRONT_TIME = re.compile(r"^(?P<time>(?:In|Around|By|Since) \d{4}) (?P<main>[^,;:]+)\.$")
+_END_TIME = re.compile(r"^(?P<main>[^,;:]+?) (?P<time>(?:in|around) (?:\d{4}|the \d{4}s)(?: BC)?)\.$")
+_FRONT_TIME = re.compile(r"^(?P<time>(?:In|Around|By) \d{4}) (?P<main>[^,;:]+)\.$")
 _FRONT_PLACE = re.compile(
     r"^(?P<place>In the [A-Z]?\w+(?: (?:of|in) [A-Z]\w+| [a-z]+)?(?: in [A-Z]\w+)?),? (?P<main>(?:it|there|the|a) [^,;:]+)\.$"
 )
@@ -40,11 +40,12 @@ _AND = re.compile(
 _SEMICOLON = re.compile(r"^(?P<first>[^;:]{10,}); (?P<second>[^;:]{10,})\.$")
 
 _PHRASES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("because", ("since", "as")),
-    ("about", ("roughly", "around")),
+    ("because(?! of)", ("since", "as")),
+    ("because of", ("owing to",)),
+    (r"about(?= \d| (?:half|one|two|three|four|five|six|ten|twelve|a third)\b)", ("roughly", "around")),
     ("more than", ("over",)),
-    ("is called", ("is known as", "goes by the name of")),
-    ("are called", ("are known as", "go by the name of")),
+    ("is called", ("is known as",)),
+    ("are called", ("are known as",)),
     ("starts with", ("begins with",)),
     ("begins", ("starts",)),
     ("consists of", ("is made up of",)),
@@ -65,33 +66,57 @@ _PHRASES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("uses", ("makes use of",)),
     ("at once", ("at the same time",)),
     ("in a day", ("in one day",)),
-    ("several", ("a number of",)),
+    ("several (?!hundred|thousand|million|of)", ("a number of ",)),
     ("usually", ("as a rule",)),
     ("often", ("frequently",)),
     ("nearly", ("almost",)),
     ("almost", ("nearly",)),
-    ("also", ("in addition",)),
     ("large", ("big",)),
     ("begin", ("start",)),
     ("gives", ("yields",)),
     ("is planned for", ("is scheduled for",)),
-    ("so", ("therefore",)),
-    ("must", ("have to",)),
+    (", so", (", and so",)),
     ("is made by", ("is produced by",)),
-    ("was invented", ("was first made",)),
+    ("was invented", ("was devised",)),
     ("come from", ("originate from",)),
     ("comes from", ("originates from",)),
     ("is needed", ("is required",)),
     ("are needed", ("are required",)),
     ("however", ("nevertheless",)),
     ("show", ("display",)),
-    ("people", ("persons",)),
     ("by hand", ("manually",)),
     ("fast", ("quickly",)),
     ("quickly", ("rapidly",)),
     ("slowly", ("at a slow pace",)),
     ("part of", ("portion of",)),
-    ("are called", ("bear the name of",)),
+    ("although", ("even though",)),
+    ("near", ("close to",)),
+    ("at first", ("in the beginning",)),
+    ("more often", ("more frequently",)),
+    ("should be", ("ought to be",)),
+    ("have to be", ("need to be",)),
+    ("has to be", ("needs to be",)),
+    ("stays", ("remains",)),
+    ("contains", ("holds",)),
+    ("takes up", ("absorbs",)),
+    ("carries", ("transports",)),
+    ("made of", ("made out of",)),
+    ("type of", ("kind of",)),
+    ("very", ("extremely",)),
+    ("is not", ("isn't",)),
+    ("are not", ("aren't",)),
+    ("was not", ("wasn't",)),
+    ("were not", ("weren't",)),
+    ("did not", ("didn't",)),
+    ("does not", ("doesn't",)),
+    ("do not", ("don't",)),
+    ("is built", ("is constructed",)),
+    ("was built", ("was constructed",)),
+    ("were built", ("were constructed",)),
+    ("was opened", ("was inaugurated",)),
+    ("said that", ("reported that",)),
+    ("is the same as", ("equals",)),
+    ("one turn", ("one revolution",)),
 )
 
 
@@ -103,7 +128,7 @@ def clause_order(sentence: str) -> str:
         joint = ", although " if found["sub"] == "Although" else f" {found['sub'].lower()} "
         return f"{upper(found['main'])}{joint}{found['clause']}."
     if (found := _BACK_CLAUSE.match(sentence)) and not re.search(
-        r"\b(?:it|they|he|she|its|their|this)\b", found["clause"]
+        rf"\b(?:it|they|he|she|its|their|this|{_LEAD[3:-1].lower()})\b", found["clause"]
     ):
         return f"{upper(found['sub'])} {found['clause']}, {lower(found['main'])}."
     return sentence
@@ -157,46 +182,46 @@ def splitting(sentence: str) -> str:
 
 def wording(sentence: str, rng: random.Random, most: int = 5) -> str:
     """Up to `most` words or phrases replaced by others of the same meaning."""
-    applicable = [(old, new) for old, new in _PHRASES if re.search(rf"\b{old}\b", sentence)]
+    applicable = [(old, new) for old, new in _PHRASES if re.search(_whole(old), sentence)]
     rng.shuffle(applicable)
     for old, new in applicable[:most]:
-        if old == "also" and not re.search(
-            r"\b(?:it|they|he|she) also\b|\balso (?:replaced|about)\b", sentence
-        ):
-            continue
         if old == "most" and not re.search(r"\bmost (?:[a-z]+s)\b", sentence):
             continue
-        if old == "so" and not re.search(r", so \b", sentence):
-            continue
-        sentence = re.sub(rf"\b{old}\b", rng.choice(new), sentence, count=1)
+        sentence = re.sub(_whole(old), rng.choice(new), sentence, count=1)
     return sentence
+
+
+def _whole(words: str) -> str:
+    """A pattern for the words, not in the middle of one; `so that` is no `so`."""
+    return rf"(?<!\w){words}(?!\w)(?! that\b)" if words == ", so" else rf"(?<!\w){words}(?:(?<= )|(?!\w))"
 
 
 def reword(sentence: str, rng: random.Random) -> str:
     """The sentence said again: one change of structure where one applies, then other words."""
     forms: list[Form] = [clause_order, fronting, voice, relative, splitting]
     rng.shuffle(forms)
-    for form in forms:
-        changed = form(sentence)
-        if changed != sentence and rng.random() < 0.8:
-            sentence = changed
-            break
+    changed = (form(sentence) for form in forms)
+    sentence = next((said for said in changed if said != sentence), sentence)
     return " ".join(wording(part, rng) for part in re.split(r"(?<=[a-z]\.) (?=[A-Z])", sentence))
 
 
+_SMALL = frozenset("many most some few several each every all both no not these those other another".split())
 _PROPER = re.compile(r"^(?:[A-Z][\w-]+ [A-Z]|[A-Z]{2}|I\b|[A-Z][a-z]+'s\b)")
 _MAY_BE_NAMES = frozenset(
-    "mercury mars venus earth moon sun china turkey may march august bill mark rose will hall".split()
+    "chinese english indian european african american asian french german spanish japanese british russian italian dutch "
+    "greek roman arab swiss irish swedish korean turkish polish egyptian prussian mercury mars venus earth moon sun china turkey may march august bill mark rose will hall".split()
 )
 
 
 def lower(text: str) -> str:
     """The text with a small first letter, unless it begins with a name."""
     first = text.split(" ", 1)[0].strip(",.")
-    ordinary = first.lower() in _STOP["en"] or (
-        simplemma.is_known(first.lower(), lang="en") and first.lower() not in _MAY_BE_NAMES
+    plain = first.lower()
+    ordinary = plain not in _MAY_BE_NAMES and simplemma.is_known(plain, lang="en")
+    small = (
+        plain in _SMALL or (plain in _STOP["en"] and first != "I") or (ordinary and not _PROPER.match(text))
     )
-    return text[0].lower() + text[1:] if ordinary and not _PROPER.match(text) else text
+    return text[0].lower() + text[1:] if small else text
 
 
 def upper(text: str) -> str:

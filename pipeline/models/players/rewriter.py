@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pipeline.models.players.seat import Seat
 from pipeline.models.prompts import Prompts, shipped
-from pipeline.records import ModelError, Outcome, RewriteAnswer, RewriteRequest
+from pipeline.records import Document, ModelError, Outcome, RewriteAnswer, RewriteRequest
 
 _HEADING = re.compile(r"^(?:#{1,6}\s.*|\S[^\n]*\n[=-]{3,})$", re.MULTILINE)
 _CHARACTERS_A_TOKEN = 4
@@ -32,6 +32,9 @@ class ModelRewriter:
         self._prompts = prompts or shipped()
         self._prompt = self._prompts.get("rewriter/chunk")
         self.name = f"model:{seat.model}"
+
+    def offers(self, document: Document) -> None:
+        """Any style that has a prompt."""
 
     async def rewrite(self, request: RewriteRequest) -> RewriteAnswer:
         """The chunk said again; `truncated` when the answer was cut off. Another attempt is another sample.
