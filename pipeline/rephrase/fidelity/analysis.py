@@ -194,8 +194,13 @@ def _forms(word: str, language: str) -> tuple[str, str]:
     return lemma, stem_of(lemma, language)
 
 
+_PLAIN_VOWELS = str.maketrans("äöü", "aou")
+
+
 def stem_of(lemma: str, language: str) -> str:
     """A short form that related words share: `inspect` and `inspection`, `mûr` and `mûrir`."""
+    if language == "de":
+        lemma = lemma.translate(_PLAIN_VOWELS)  # `Sturm` and `stürmt`
     ending = _ENDINGS.get(language)
     short = ending.sub("", lemma) if ending and len(lemma) > 5 else lemma
     return (short if len(short) >= 4 else lemma)[:8]

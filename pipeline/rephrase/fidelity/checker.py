@@ -10,6 +10,7 @@ from pipeline.records import Checker, FidelityReport, Finding
 from pipeline.rephrase.fidelity import embeddings, parsing
 from pipeline.rephrase.fidelity.alignment import align
 from pipeline.rephrase.fidelity.analysis import Analysis, analyze, language_guess
+from pipeline.rephrase.fidelity.bounds import compare_bounds
 from pipeline.rephrase.fidelity.comparisons import converse
 from pipeline.rephrase.fidelity.content import compare_content, compare_lists
 from pipeline.rephrase.fidelity.denials import compare_denials
@@ -84,6 +85,7 @@ def _of_words(source: Analysis, rewrite: Analysis) -> list[Finding]:
         *compare_places(source, rewrite, groups, converse=converse(source, rewrite, groups)),
         *compare_content(source, rewrite)[0],
         *compare_members(source, rewrite),
+        *compare_bounds(source, rewrite),
     ]
 
 

@@ -102,11 +102,17 @@ def _exchanged_times(source: Analysis, before: Cue, rewrite: Analysis, after: Cu
 
 
 def _around(analysis: Analysis, cue: Cue) -> tuple[set[str], set[str]]:
-    tokens = analysis.by_sentence[cue.sentence]
-    return (
-        {token.stem for token in tokens if token.end <= cue.start and token.stem},
-        {token.stem for token in tokens if token.start >= cue.end and token.stem},
-    )
+    """Content words on either side of a cue in its sentence: the names, where both sides have some."""
+    tokens = [token for token in analysis.by_sentence[cue.sentence] if token.stem]
+    front = [token for token in tokens if token.end <= cue.start][-_WINDOW:]
+    behind = [token for token in tokens if token.start >= cue.end][:_WINDOW]
+    named = [[token for token in side if token.text[0].isupper()] for side in (front, behind)]
+    if named[0] and (named[1] or not behind):
+        front, behind = named
+    return {token.stem for token in front}, {token.stem for token in behind}
+
+
+_WINDOW = 6
 
 
 _ABSOLUTE = frozenset("bound north east left in open sign even true with size".split())

@@ -55,7 +55,7 @@ def _unmet(
             for token in tokens_of(other, sentences)
             if token.stem and not has(token.stem, one.all_stems)
         }
-        reworded = len(fresh) >= _REWORDED * max(1, len(missing)) and kept > 0
+        reworded = len(fresh) >= _REWORDED * max(1, len(missing))
         span = Span(start=cue.start, end=clause[-1].end, text=one.text[cue.start : clause[-1].end])
         place = place_of(other, sentences)
         lost = direction == "lost"

@@ -116,7 +116,7 @@ def _key(text: str) -> Key:
     try:
         values = value(text)
     except Unreadable:
-        return ("text", text)
+        return ("text", "+".join(sorted(text.split("+"))))  # the order of summands says nothing
     return ("value", *(_rounded(item) for item in values))
 
 
@@ -184,6 +184,10 @@ def _lost(some: Formulas, other: Formulas) -> list[Gone]:
         text = f"{relation.left.text}{relation.op}{relation.right.text}"
         if relation.keys & keys or text in other.loose or _linked(relation, chained, other, side_keys):
             continue
+        if relation.op == "=" and (scaled := _scaled(relation)) is not None:
+            same = any(other_one.op == "=" and _scaled(other_one) == scaled for other_one in other.relations)
+            if same:
+                continue
         gone.append((text, relation.start, relation.end, relation))
     for side, start, end in some.sides:
         alone = (start, end) not in in_relation
@@ -193,6 +197,21 @@ def _lost(some: Formulas, other: Formulas) -> list[Gone]:
             continue
         gone.append((side.text, start, end, None))
     return gone
+
+
+def _scaled(relation: Relation) -> Key | None:
+    """What an equation says when all is brought to one side, up to a factor; None where it cannot be read.
+
+    So `x^2 = 5x - 6` is `x^2 - 5x + 6 = 0`. An equation of numbers, or of a symbol alone, says its sides themselves.
+    """
+    if is_number(relation.left.text) or (is_number(relation.right.text) and relation.right.text != "0"):
+        return None
+    try:
+        values = value(f"({relation.left.text})-({relation.right.text})")
+    except Unreadable:
+        return None
+    first = next((item for item in values if abs(item) > _FLOATS), None)
+    return None if first is None else ("value", *(_rounded(item / first) for item in values))
 
 
 def _stands(text: str, loose: str) -> bool:
@@ -229,13 +248,10 @@ def _linked(relation: Relation, chained: dict[Key, int], other: Formulas, side_k
     said = relation.right.key in side_keys or _numeric(relation.right) in other.numbers
     if not _plain_symbol(relation.left.text) and relation.left.key in side_keys and said:
         return True  # the other text relates the two in prose
-    named = _plain_symbol(relation.left.text)
-    return bool(
-        named
-        and is_number(relation.right.text)
-        and _numeric(relation.right) in other.numbers
-        and relation.right.key in side_keys
-    )
+    if not (_plain_symbol(relation.left.text) and is_number(relation.right.text)):
+        return False
+    valued = any(relation.left.key == one.left.key and is_number(one.right.text) for one in other.relations)
+    return _numeric(relation.right) in other.numbers and (relation.right.key in side_keys or not valued)
 
 
 def _numeric(side: Side) -> float | None:

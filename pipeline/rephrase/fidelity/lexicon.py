@@ -160,6 +160,10 @@ PHRASES: dict[str, tuple[tuple[str, str], ...]] = {
             r"all (?:right|by (?:him|her|it|them)sel\w+|the (?:while|same|more)|in all|day|night|year)|at all|above all|after all|in all",
             "idiom",
         ),
+        (
+            r"every (?=\d|other|few|half|quarter|two|three|four|five|six|ten|twenty)|the whole time|how often",
+            "idiom",
+        ),
         (r"(?:in)?finitely many|how (?:many|much)|as much|too (?:many|much)", "idiom"),
         (r"a (?:few|number of|couple of)|some of the", "some"),
         (r"the (?:vast )?majority|for the most part|more often than not|as a rule|most of the", "most"),
@@ -212,6 +216,7 @@ PHRASES: dict[str, tuple[tuple[str, str], ...]] = {
     "es": (
         (r"como máximo|a lo sumo|no más de|hasta", "bound-"),
         (r"al menos|por lo menos|como mínimo|no menos de", "bound+"),
+        (r"cada (?=\d|dos|tres|cuatro|cinco|diez|media)", "idiom"),
         (r"sobre todo|más o menos|de todos modos|poco a poco|ante todo", "idiom"),
         (r"la mayoría|la mayor parte|más de la mitad", "most"),
         (r"tiene que|tienen que|hay que|es necesario", "must"),

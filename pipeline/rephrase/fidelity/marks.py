@@ -52,7 +52,7 @@ _RESTRICTS: dict[str, frozenset[str]] = {
     "es": frozenset("que sino más menos antes solo sólo otro otra".split()),
 }
 """Words right behind a negator by which it limits and does not deny."""
-_COMPARES: dict[str, frozenset[str]] = {
+COMPARES: dict[str, frozenset[str]] = {
     "en": frozenset("than as other".split()),
     "de": frozenset("als so ander andere anderer anderes anderen".split()),
     "fr": frozenset("aussi autant autre autres".split()),
@@ -83,7 +83,9 @@ def _in_sentence(analysis: Analysis, index: int) -> Iterator[Mark]:
                 if asked:
                     yield Mark(token, "not", asked)
                 continue
-            yield Mark(token, "soft" if limits(tokens, at, language) else "not", _focus(tokens, at))
+            repeats = language == "es" and any(item.lower == "no" for item in tokens[:at])
+            kind = "soft" if repeats or limits(tokens, at, language) else "not"
+            yield Mark(token, kind, () if repeats else _focus(tokens, at))
         elif token.lower in _BANS.get(language, ()):
             yield Mark(token, "ban", _around(tokens, at))
         elif token.lower in _UNLESS.get(language, ()):
@@ -117,7 +119,7 @@ def limits(tokens: list[Token], at: int, language: str) -> bool:
         and behind[1] in _RESTRICTS.get(language, ())
     ):
         return True
-    compared = _COMPARES.get(language, frozenset())
+    compared = COMPARES.get(language, frozenset())
     if language == "en":
         return (
             "than" in behind
@@ -131,7 +133,7 @@ def limits(tokens: list[Token], at: int, language: str) -> bool:
     return any(word in compared for word in behind[:4]) and language != "fr"
 
 
-_LARGER = re.compile(r"(?!other|never|ever|under|over|either|after|however)\w{3,}er")
+LARGER = re.compile(r"(?!other|never|ever|under|over|either|after|however)\w{3,}er")
 
 
 def _answered(analysis: Analysis, index: int, at: int) -> tuple[str, ...] | None:

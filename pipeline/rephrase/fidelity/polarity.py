@@ -12,9 +12,11 @@ from pipeline.records import Finding, Span
 from pipeline.rephrase.fidelity.alignment import Group
 from pipeline.rephrase.fidelity.analysis import Analysis
 from pipeline.rephrase.fidelity.lexicon import COVERS
-from pipeline.rephrase.fidelity.marks import Mark, marks
+from pipeline.rephrase.fidelity.marks import COMPARES, LARGER, Mark, marks
 from pipeline.rephrase.fidelity.matching import kindred
 
+_LONGER = 1.5
+"""By how much one of two sentences that count as the same may be the longer one."""
 _NEARLY = 0.75
 """Share of common stems from which two sentences count as the same."""
 
@@ -133,7 +135,13 @@ def _parity(source: Analysis, rewrite: Analysis, group: Group) -> Iterator[Findi
             at: len(mine & rewrite.stems[at]) / (len(mine | rewrite.stems[at]) or 1) for at in group.rewrite
         }
         best = max(alike, key=lambda at: alike[at], default=None)
-        if best is None or alike[best] < _NEARLY or rewrite.sentences[best].question:
+        sizes = sorted(len(text.by_sentence[at]) for text, at in ((source, index), (rewrite, best or 0)))
+        if (
+            best is None
+            or alike[best] < _NEARLY
+            or rewrite.sentences[best].question
+            or sizes[1] > _LONGER * sizes[0]
+        ):
             continue
         ours, theirs = _negators(source, index), _negators(rewrite, best)
         if (len(ours) - len(theirs)) % 2 == 0 or _others(source, index) != _others(rewrite, best):
@@ -161,7 +169,10 @@ def _others(analysis: Analysis, index: int) -> list[str]:
     return sorted(
         token.lower
         for token in analysis.by_sentence[index]
-        if token in words or token.lower in COVERS[analysis.language]
+        if token in words
+        or token.lower in COVERS[analysis.language]
+        or token.lower in COMPARES.get(analysis.language, ())
+        or (analysis.language == "en" and LARGER.fullmatch(token.lower))
     )
 
 

@@ -8,12 +8,26 @@ from collections.abc import Iterator
 from pipeline.records import Finding
 from pipeline.rephrase.fidelity.alignment import Group, tokens_of
 from pipeline.rephrase.fidelity.analysis import Analysis
-from pipeline.rephrase.fidelity.cues import Cue, changed, place_of, span_of
+from pipeline.rephrase.fidelity.cues import Cue, changed, place_of, span_of, weighed
 from pipeline.rephrase.fidelity.lexicon import NEGATORS
+from pipeline.rephrase.fidelity.marks import marks
 
 _AMOUNTS = ("all", "most", "many", "some", "few", "no", "only")
 _NEAR = frozenset({("many", "some"), ("some", "many"), ("only", "few"), ("only", "no"), ("no", "only")})
 """Quantifiers that may stand for each other."""
+
+
+_STRICT = frozenset({"all", "most", "some", "few"})
+"""Quantifiers that no free paraphrase exchanges."""
+
+
+def _alike_denied(source: Analysis, cue: Cue, rewrite: Analysis, other: Cue) -> bool:
+    """Whether both sentences deny, or neither: `not all do`, `some do not`."""
+    hard = [
+        sum(mark.kind != "soft" for mark in marks(text)[item.sentence]) % 2
+        for text, item in ((source, cue), (rewrite, other))
+    ]
+    return hard[0] == hard[1]
 
 
 def _on_scale(one: str, other: str) -> bool:
@@ -82,17 +96,19 @@ def compare_quantifiers(
                 and totals[1][name] < totals[0][name]
                 and totals[1][other.name] > totals[0][other.name]
             ):
-                yield changed("quantifier", cue, other)
+                finding = changed("quantifier", cue, other)
+                strict = {name, other.name} <= _STRICT and _alike_denied(source, cue, rewrite, other)
+                yield finding if strict else weighed(source, rewrite, group, finding)
         elif name in ("most", "few", "only") and totals[1][name] < totals[0][name]:
-            severity = "warn" if name == "only" else "fail"
-            yield Finding(
+            lost = Finding(
                 kind="quantifier",
                 direction="lost",
                 message=f"{cue.text!r} is gone",
                 source=span_of(cue),
                 rewrite=place_of(rewrite, group.rewrite),
-                severity="fail" if severity == "fail" else "warn",
+                severity="warn" if name == "only" else "fail",
             )
+            yield weighed(source, rewrite, group, lost)
     if not gone:
         for name in (name for name in new if not mine[name]):
             cue = next((item for item in b if item.name == name), None)
@@ -103,7 +119,7 @@ def compare_quantifiers(
                 and not rewrite.sentences[cue.sentence].question
                 and cue.text.lower() not in ("any", "both", "whole", "entire")
             ):
-                yield Finding(
+                added = Finding(
                     kind="quantifier",
                     direction="added",
                     message=f"{cue.text!r} is new",
@@ -111,3 +127,4 @@ def compare_quantifiers(
                     rewrite=span_of(cue),
                     severity="fail" if name == "most" or cue.text.lower() in _ADVERBS else "warn",
                 )
+                yield weighed(source, rewrite, group, added)

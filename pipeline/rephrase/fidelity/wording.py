@@ -29,11 +29,11 @@ def compare_wording(source: Analysis, rewrite: Analysis, groups: list[Group]) ->
     for group in groups:
         a = [cue for index in group.source for cue in ours[index]]
         b = [cue for index in group.rewrite for cue in theirs[index]]
-        cued = [
-            *compare_quantifiers(source, rewrite, group, a, b, totals),
-            *compare_modality(source, rewrite, group, a, b),
-        ]
-        found.extend(weighed(source, rewrite, group, finding) for finding in cued)
+        found.extend(compare_quantifiers(source, rewrite, group, a, b, totals))
+        found.extend(
+            weighed(source, rewrite, group, finding)
+            for finding in compare_modality(source, rewrite, group, a, b)
+        )
         found.extend(compare_directions(source, rewrite, group, a, b, totals))
         found.extend(compare_conditions(source, rewrite, group, a, b))
     if not any(item.kind == "quantifier" and item.severity == "fail" for item in found):
