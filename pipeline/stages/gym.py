@@ -11,6 +11,7 @@ from pipeline.judging.judge import judge
 from pipeline.records import Snapshot, Task, TaskError, Trajectory, User, World
 from pipeline.rollout.gym import Gym, OpenHost, OpenUser
 from pipeline.stages.context import Context
+from pipeline.stages.trajectories import read_tasks
 from pipeline.stages.worlds import read_worlds
 from pipeline.store import RunFolder
 from pipeline.teacher.user import TeacherUser
@@ -20,10 +21,8 @@ from pipeline.worlds.mixed import open_host, parts_of, task_world, world_ids
 def tasks_of(data: Path, run: str) -> tuple[list[Task], dict[str, World]]:
     """The admitted tasks of a run that play in worlds, and these worlds by id. Raises RunError."""
     context = Context.open(RunFolder.open(data, run).path)
-    rows = context.folder.rows("tasks", columns=("record", "admitted", "host"))
-    tasks = [
-        Task.model_validate_json(row["record"]) for row in rows if row["admitted"] and row["host"] == "sql"
-    ]
+    rows = context.folder.rows("tasks", columns=("id", "record", "admitted", "host"))
+    tasks = list(read_tasks(row for row in rows if row["admitted"] and row["host"] == "sql").values())
     return tasks, read_worlds(context, world_ids(tasks))
 
 

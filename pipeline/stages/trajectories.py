@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 
-from pipeline.records import Task
+from pydantic_core import from_json
+
+from pipeline.records import Json, Task, ToolSpec
 from pipeline.stages.attempts import Attempts, Job
 from pipeline.stages.context import Context, call_rows
 from pipeline.stages.hosts import host_parts
 from pipeline.stages.paused import RESUMED, PausedJobs, set_aside
 from pipeline.stages.players import Players
 from pipeline.stages.worlds import read_worlds
-from pipeline.store import Journal, gather
+from pipeline.store import Journal, Row, gather
 from pipeline.worlds.mixed import world_ids
 
 STAGE = "trajectories"
@@ -76,10 +78,27 @@ async def _unit(
 
 
 def _read_tasks(context: Context, ids: set[str]) -> dict[str, Task]:
+    rows = context.folder.rows("tasks", columns=("id", "record"))
+    return read_tasks(row for row in rows if row["id"] in ids)
+
+
+def read_tasks(rows: Iterable[Row]) -> dict[str, Task]:
+    """Tasks by id, from rows with `id` and `record`. Equal tools are one object, read and hashed once: most of a task's
+    record is its tools with their programs, and tasks of a world share them."""
+    tools: dict[str, ToolSpec] = {}
     found = {}
-    for row in context.folder.rows("tasks", columns=("id", "record")):
-        if row["id"] in ids:
-            task = found[row["id"]] = Task.model_validate_json(row["record"])
-            # Kept, since hashing a task with its tools again takes longer than playing it.
-            task.__dict__["id"] = row["id"]
+    for row in rows:
+        body = from_json(row["record"])
+        toolset = body["agent"]["toolset"]
+        toolset["tools"] = [_shared(tool, tools) for tool in toolset["tools"]]
+        task = found[row["id"]] = Task.model_validate(body)
+        # Kept, since hashing a task with its tools again takes longer than playing it.
+        task.__dict__["id"] = row["id"]
     return found
+
+
+def _shared(tool: dict[str, Json], seen: dict[str, ToolSpec]) -> ToolSpec:
+    text = repr(tool)
+    if text not in seen:
+        seen[text] = ToolSpec.model_validate(tool)
+    return seen[text]
