@@ -27,9 +27,10 @@ from pipeline.stages.tasks import _attempt
 from pipeline.tasks.authored.wanted import Wanted
 from pipeline.tools.evolve.authored.making import Made, WorldMaker
 from pipeline.worlds.sql import SqlWorld
-from tests.endpoint.author import Error, ScriptedAuthor, Shop
+from tests.endpoint.author import Error, ScriptedAuthor
 from tests.endpoint.errors import ANSWER_ERRORS, TASK_ERRORS, WORLD_ERRORS, error
 from tests.endpoint.server import Endpoint
+from tests.endpoint.shop import Shop
 
 WORLDS = 500
 AT_ONCE = 12

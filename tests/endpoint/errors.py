@@ -6,8 +6,9 @@ import json
 import re
 from typing import Any
 
-from tests.endpoint.author import Error, Shop
+from tests.endpoint.author import Error
 from tests.endpoint.server import Reply, completion, text
+from tests.endpoint.shop import Shop
 
 Answer = dict[str, Any]
 
