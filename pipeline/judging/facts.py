@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pipeline.judging.derived import MORE, derived, left_over, of_another_year
 from pipeline.judging.evidence import Evidence
 from pipeline.judging.knowledge import Known, parts
+from pipeline.judging.places import meant_in, misplaced, out_of_place
 from pipeline.judging.standing import standing_of
-from pipeline.judging.statements import Stated
+from pipeline.judging.statements import Stated, stated
 from pipeline.judging.verdict import verdict
 from pipeline.records import Owner, Value, Verdict
 
@@ -26,21 +28,46 @@ def says_what_it_knows(evidence: Evidence) -> Verdict:
         if event.role == "assistant":
             if event.content:
                 for part in parts(event.content):
-                    strange = known.strange(part, event.content)
-                    if strange:
+                    unknown = strange(known, part, event.content)
+                    if unknown:
                         return verdict(
                             check=CHECK,
                             kind="facts",
                             value=Value.FAIL,
                             owner=Owner.AGENT,
                             evidence=(event.index,),
-                            reason=f"said {_shown(strange)} without having been told or read it: {part[:160]}",
+                            reason=f"said {_shown(unknown)} without having been told or read it: {part[:160]}",
                         )
             for call in event.calls:
                 known.asked(call.raw)
         else:
             known.learn(event)
     return verdict(check=CHECK, kind="facts", value=Value.PASS, owner=Owner.AGENT)
+
+
+def strange(known: Known, part: str, whole: str) -> frozenset[Stated]:
+    """The values of a statement that are not known; empty when all are."""
+    everything = stated(part)
+    more = MORE.search(part)
+    if more:
+        return (
+            frozenset()
+            if left_over(known, float(more[1]), whole)
+            else frozenset({("number", float(more[1]))})
+        )
+    meant = meant_in(known, everything, part)
+    doubtful = out_of_place(known, everything, part, whole, meant) or of_another_year(known, part)
+    if doubtful:
+        return doubtful
+    values = everything - known.told
+    if not values:
+        return frozenset()
+    unknown = values - known.read - known.standing.values
+    if unknown:
+        unknown = frozenset(value for value in unknown if not derived(known, value, part, whole))
+        if unknown:
+            return unknown
+    return misplaced(known, values & known.read, whole, meant)
 
 
 def _shown(values: Iterable[Stated]) -> str:
