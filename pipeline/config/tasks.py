@@ -29,7 +29,7 @@ class TasksConfig(Section):
     """Weights of what the user wants."""
     axes: dict[str, dict[int, float]] = {}
     """How often a task with such a value of an axis is kept when it is drawn, from 0 to 1, for any axis (calls, hops,
-    entities, parallel, hidden_facts, corrections, changes_of_mind, user_lookups, consents, policy_conflicts,
+    entities, parallel, hidden_facts, corrections, changes_of_mind, user_lookups, user_deeds, consents, policy_conflicts,
     impossible, unserved, talk, recoveries, worlds, tools, distractors): `hops: {0: 0.2, 2: 1}` keeps a fifth of those
     with no or one hop. A value takes the chance of the largest smaller one that is listed; axes left out are free."""
     toolsets: Weights[Literal["own", "mixed", "two"]] = {"own": 0.5, "mixed": 0.35, "two": 0.15}
@@ -96,6 +96,6 @@ class TasksConfig(Section):
 
 AXES = (
     "goals", "calls", "hops", "entities", "parallel", "hidden_facts", "corrections", "changes_of_mind", "user_lookups",
-    "consents", "policy_conflicts", "impossible", "unserved", "talk", "recoveries", "worlds", "tools", "distractors",
+    "user_deeds", "consents", "policy_conflicts", "impossible", "unserved", "talk", "recoveries", "worlds", "tools", "distractors",
 )  # fmt: skip
 """The axes along which tasks differ, as they stand in the column `axes` of `tasks`."""

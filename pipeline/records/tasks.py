@@ -95,6 +95,8 @@ class Goal(Record):
     no tool can do it; talk: no tool is needed."""
     consent: tuple[str, ...] = ()
     """What the user will be asked to accept, and accepts."""
+    devices: tuple[str, ...] = ()
+    """The user's own tools with which they do something when asked, as `consent` says."""
     answer: tuple[str, ...] = ()
     """For `unserved` and `talk`: fitting answers."""
 

@@ -84,7 +84,8 @@ class InjectedFault(Record):
 
 
 class UserLookup(Record):
-    """What the user looked up with a tool of their own (a device, their mail). The agent only hears the words."""
+    """What the user looked up, or did (`result` is `{"done": true}`), with a tool of their own (a device, their mail). The
+    agent only hears the words."""
 
     tool: str
     arguments: dict[str, Json] = {}

@@ -42,6 +42,8 @@ class ArgumentWords(Record):
     """Whether a person knows it by heart; otherwise it has to be looked up."""
     consent: str = ""
     """For a boolean: what the user agrees to, said by the agent before: `a late fee of 25.00 applies`."""
+    device: str = ""
+    """For a consent that is more than a yes: the user's own tool by which they do what it says."""
 
 
 class ToolWords(Record):

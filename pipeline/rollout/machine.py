@@ -35,10 +35,12 @@ _WAITS = 6
 
 @dataclass
 class Ledger:
-    """What the user has told so far. `wrong`: facts told wrongly and not yet put right."""
+    """What the user has told and done so far. `wrong`: facts told wrongly and not yet put right; `deeds`: what was done
+    on their own devices, by goal."""
 
     told: set[str] = field(default_factory=set)
     wrong: set[str] = field(default_factory=set)
+    deeds: set[tuple[int, str]] = field(default_factory=set)
 
 
 class UserMachine:
@@ -70,6 +72,9 @@ class UserMachine:
         """Takes notice of a committed event (also when an episode is resumed)."""
         if event.role == "user":
             self._heard_self(event.content)
+            self.ledger.deeds |= {
+                (self._goal, one.tool) for one in event.lookups if one.tool in self.goal.devices
+            }
         elif event.role == "tool" and self._goal_call(event.name):
             landed = bool(event.ok) or bool(event.fault and event.fault.committed)
             self._acted = self._acted or landed or self._expected_refusal(event)
@@ -120,7 +125,7 @@ class UserMachine:
             if asked:
                 return self._tell(asked)
         if question and _CONFIRM.search(text) and not _MORE.search(text) and not self._acted:
-            return self._agree()
+            return self._agree(text)
         self._closing = self._closing or (question and bool(_MORE.search(text)))
         if self._acted or goal.kind in ("talk", "unserved"):
             return self._next_goal()
@@ -132,8 +137,9 @@ class UserMachine:
                 return self._tell(rest[:1])
         return self._insist()
 
-    def _agree(self) -> UserMove:
-        """A yes, unless the user thinks again: first of a value, or of the whole."""
+    def _agree(self, question: str) -> UserMove:
+        """A yes, unless the user thinks again: first of a value, or of the whole. Asked to do something on a device of
+        their own, they do it."""
         if self.goal.kind == "withdrawn":
             self._acted = True
             return self._make("decline")
@@ -141,7 +147,9 @@ class UserMachine:
         if second:
             return self._make("change", tuple(second))
         self._confirmed, self._tried = True, False
-        return self._make("confirm")
+        named = any(_about(question, terms) for terms in self.goal.consent)
+        open_ = [one for one in self.goal.devices if named and (self._goal, one) not in self.ledger.deeds]
+        return self._make("confirm", deeds=open_)
 
     def _second_thought(self, fact: Fact) -> bool:
         return fact.disclosure == "changed" and fact.name not in self.ledger.told
@@ -226,7 +234,13 @@ class UserMachine:
         """Whether the user has agreed to something that has been neither done nor tried yet."""
         return self._confirmed and not self._acted and not self._tried
 
-    def _make(self, act: UserAct, facts: tuple[Fact, ...] = (), wrong: tuple[str, ...] = ()) -> UserMove:
+    def _make(
+        self,
+        act: UserAct,
+        facts: tuple[Fact, ...] = (),
+        wrong: tuple[str, ...] = (),
+        deeds: Sequence[str] = (),
+    ) -> UserMove:
         lookups = tuple(
             _looked_up(fact) for fact in facts if fact.device and fact.name not in self.ledger.told
         )
@@ -237,7 +251,7 @@ class UserMachine:
             facts=facts,
             wrong=wrong,
             turn=self._turn,
-            lookups=lookups,
+            lookups=(*lookups, *(UserLookup(tool=one, result={"done": True}) for one in deeds)),
         )
         return self._move
 
@@ -246,6 +260,12 @@ class UserMachine:
         goal = self.goal
         first = any(map(self._second_thought, self._goal_facts()))
         return goal.replace(intent=goal.phrasings[0]) if first and goal.phrasings else goal
+
+
+def _about(question: str, terms: str) -> bool:
+    """Whether a question (folded) names what the terms say: a quarter of their longer words at least."""
+    words = set(re.findall(r"[^\W\d_]{5,}", folded(terms)))
+    return sum(word[:5] in question for word in words) >= len(words) / 4
 
 
 def _looked_up(fact: Fact) -> UserLookup:

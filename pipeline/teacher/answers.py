@@ -145,3 +145,8 @@ class Teller:
 def _agent_view(description: str) -> str:
     """A user's description in the assistant's mouth: `my Tuesday visit` becomes `your Tuesday visit`."""
     return re.sub(r"\bour\b", "your", re.sub(r"\bmy\b", "your", description))
+
+
+def for_user(message: str) -> str:
+    """An error message without the hint to the caller that may follow a semicolon."""
+    return message.split(";")[0].strip().rstrip(".") + "."

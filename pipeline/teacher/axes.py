@@ -29,6 +29,7 @@ def axes_of(
         "changes_of_mind": sum(fact.disclosure == "changed" for fact in facts)
         + sum(goal.kind == "withdrawn" for goal in goals),
         "user_lookups": sum(bool(fact.device) for fact in facts),
+        "user_deeds": sum(len(goal.devices) for goal in goals),
         "consents": sum(len(goal.consent) for goal in goals),
         "policy_conflicts": sum(goal.kind == "refuse" for goal in goals),
         "impossible": sum(goal.kind == "blocked" for goal in goals),

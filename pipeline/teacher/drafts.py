@@ -211,6 +211,11 @@ class Draft:
                 for name, about in words.arguments.items()
                 if about.consent and call.arguments.get(name)
             ),
+            devices=tuple(
+                about.device
+                for name, about in words.arguments.items()
+                if about.device and call.arguments.get(name)
+            ),
         )
 
     def _says_by_chance(self, text: str, template: str, call: ReferenceCall, facts: Sequence[str]) -> bool:

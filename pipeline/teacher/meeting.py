@@ -16,6 +16,8 @@ class Caller:
         self.plan = list(plan)
         self.lost: set[int] = set()
         """Goals whose result did not arrive, although the call took effect."""
+        self.answered = True
+        """Whether the result of the latest call arrived."""
         self._reads = reads
         self._seen: Counter[str] = Counter()
         self._look = ""
@@ -29,6 +31,7 @@ class Caller:
     def make(self, call: ReferenceCall) -> Fault | None:
         """Makes a call of the reference, with all that its faults ask for; returns the fault that it ends at, if one
         lasts or somebody else was first."""
+        self.answered = True
         while fault := self._meet(call.tool):
             if fault.permanent or fault.kind == "changed":
                 return fault
@@ -38,6 +41,7 @@ class Caller:
                 self._look_after()
                 if fault.kind == "timeout_after":
                     self.lost.add(call.goal)
+                    self.answered = False
                     break
         if call.tool in self._reads:
             self._look = call.tool

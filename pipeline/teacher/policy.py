@@ -24,7 +24,7 @@ from pipeline.records import (
     Usage,
     World,
 )
-from pipeline.teacher.answers import UNMET, Teller
+from pipeline.teacher.answers import UNMET, Teller, for_user
 from pipeline.teacher.flaws import Flaw
 from pipeline.teacher.grammar import one_thing, speech
 from pipeline.teacher.hearing import Hearing, ask
@@ -181,7 +181,8 @@ class TeacherPolicy:
             deed = self._tell.deed(call.model_copy(update={"arguments": asked}))
             if consents:
                 terms = "; ".join(about[name].consent for name in consents)
-                text = self._say.say("consent", self._rng, confirm=deed, consent=terms)
+                rule = "deed" if any(about[name].device for name in consents) else "consent"
+                text = self._say.say(rule, self._rng, confirm=deed, consent=terms)
             else:
                 text = self._say.say("confirm", self._rng, confirm=deed)
             yield self._turn(text)
@@ -377,7 +378,7 @@ class TeacherPolicy:
         return self._turn(f"{text}{gap}{more}".strip())
 
     def _refusal(self, goal: Goal, call: ReferenceCall, done: _Done) -> str:
-        reason = _for_user(done.message)
+        reason = for_user(done.message)
         if goal.kind == "blocked":
             return self._say.say(_BLOCKED.get(done.code, "overtaken"), self._rng, reason=reason)
         if call.error != done.code:
@@ -397,8 +398,3 @@ class TeacherPolicy:
             content = one_thing(formal(content) if self.task.agent.formality == "formal" else content)
         size = len(content) + sum(len(call.raw) + len(call.name) for call in calls)
         return AgentTurn(content=content, calls=calls, usage=Usage(tokens_out=size // 4 + 1), note=note)
-
-
-def _for_user(message: str) -> str:
-    """An error message without the hint to the caller that may follow a semicolon."""
-    return message.split(";")[0].strip().rstrip(".") + "."

@@ -63,7 +63,7 @@ class TeacherUser:
         if move.lookups and move.act == "answer":
             leads = next(one["lead"] for one in devices() if one["name"] == move.lookups[0].tool)
             return self._styled(tidy(f"{rng.choice(leads)} {values['facts']}"), move, rng)
-        rule = move.act if stated or move.act not in ("answer", "correct") else "nudge"
+        rule = _rule(move, bool(stated))
         return self._styled(grammar.say(rule + self._mood(move), rng, **values), move, rng)
 
     def _foreign(self, move: UserMove, stating: bool, values: dict[str, str], rng: random.Random) -> str:
@@ -75,7 +75,7 @@ class TeacherUser:
             if move.act == "open":
                 return grammar.of(rule, "plain", rng, **values)
             return grammar.say(rule, rng, **values)
-        rule = move.act if stating or move.act not in ("answer", "correct") else "nudge"
+        rule = _rule(move, stating)
         return grammar.say(rule + (self._mood(move) if rule == "close" else ""), rng, **values)
 
     def _mood(self, move: UserMove) -> str:
@@ -133,6 +133,13 @@ class TeacherUser:
             text = _fewer_articles(text, spoken, rng)
         hidden = any(mentions(plain, value) and not mentions(text, value) for value in spoken)
         return plain if hidden else text
+
+
+def _rule(move: UserMove, stating: bool) -> str:
+    """The rule of the grammar for a move that opens no goal."""
+    if move.act == "confirm" and move.lookups:
+        return "deed"
+    return move.act if stating or move.act not in ("answer", "correct") else "nudge"
 
 
 _WH = r"(?:what|who|whom|whose|which|when|where|why|how)"

@@ -46,7 +46,7 @@ _TOOL_KEYS = {
     "name", "title", "description", "read_only", "destructive", "idempotent", "arguments", "program", "returns", "try",
     "ask", "because", "confirm", "done", "each", "none",
 }  # fmt: skip
-_PERSON_KEYS = {"called", "said", "from", "known", "consent"}
+_PERSON_KEYS = {"called", "said", "from", "known", "consent", "device"}
 _SCHEMA_KEYS = {
     "type", "title", "description", "enum", "const", "default", "examples", "format", "pattern", "minLength",
     "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "items", "minItems",
@@ -294,6 +294,7 @@ def _tool_words(tool: Mapping[str, Any]) -> ToolWords:
             source=source,
             known=bool(schema.get("known", not source)),
             consent=schema.get("consent", ""),
+            device=schema.get("device", ""),
         )
     return ToolWords(
         ask=_texts(tool.get("ask")),

@@ -85,6 +85,21 @@ async def test_users_look_things_up_on_their_side() -> None:
         assert not any(fact.spoken in earlier.content for earlier in trajectory.events[: event.index])
 
 
+@pytest.mark.parametrize("name", ["bank_ledger", "smart_home"])
+async def test_users_do_something_on_a_device_of_their_own_when_asked(name: str) -> None:
+    world = load_world(asset(f"tools_repo/worlds/{name}.yaml"))
+    tasks = [t for t in await _tasks(60, world, goal_kinds={"act": 1.0}) if t.axes["user_deeds"]]
+    assert tasks
+    for task in tasks[:4]:
+        trajectory, judgement = await _play(task, world=world)
+        assert judgement.passed, judgement.reason
+        done = [one for event in trajectory.events for one in event.lookups if one.result == {"done": True}]
+        assert [one.tool for one in done] == [one for goal in task.goals for one in goal.devices]
+        goal = next(number for number, goal in enumerate(task.goals) if goal.devices)
+        _, skipped = await _play(task, Flaw("skipped_confirmation", goal, random.Random(1)), world)
+        assert not skipped.passed, "a deed that the user was never asked for is claimed"
+
+
 @pytest.mark.parametrize("kind", FAULTS)
 async def test_every_kind_of_fault(kind: str) -> None:
     tasks = [
