@@ -38,7 +38,7 @@ def _first(folder: RunFolder, table: str, column: str = "id") -> str:
 def in_vain(folder: RunFolder) -> dict[str, str]:
     """Stages in which everything failed, with the first reason: not what was refused, but what did not work."""
     sums: dict[str, list[int]] = {}
-    for row in folder.rows("funnel", columns=("stage", "kept", "rejected", "failed")):
+    for row in folder.funnel():
         counts = sums.setdefault(row["stage"], [0, 0])
         counts[0] += row["kept"] + row["rejected"]
         counts[1] += row["failed"]

@@ -160,7 +160,7 @@ def stages(folder: RunFolder) -> dict[str, dict[str, float]]:
     from pipeline.store.tables import step
 
     sums: dict[str, dict[str, float]] = {}
-    for row in folder.rows("funnel"):
+    for row in folder.funnel():
         of = sums.setdefault(row["stage"], dict.fromkeys(_COUNTED, 0))
         for key in _COUNTED:
             of[key] += row[key]

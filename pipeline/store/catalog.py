@@ -21,7 +21,7 @@ from pipeline.store.files import sync_file, told_when_full
 from pipeline.store.folder import names
 from pipeline.store.result import Result, told_of_sql
 from pipeline.store.shards import to_arrow, write_parquet
-from pipeline.store.tables import SCHEMA_VERSION, STAGES, TABLES
+from pipeline.store.tables import REPEATED, SCHEMA_VERSION, STAGES, TABLES
 
 BUILDING = ".catalog-"
 """How the names of folders begin in which a catalog is being made."""
@@ -38,6 +38,9 @@ from read_json([{files}], filename = true, format = 'unstructured', columns = {{
 """
 _LATEST = "select run, trajectory, max(round) as round from all_judgements group by all"
 _SELECTED = "select run, max(coalesce(round, 0)) as latest from all_selections group by run"
+_STANDING = f"""
+select *, (stage not in {REPEATED} or unit = max(unit) over (partition by run, stage))::int as stands from all_funnel
+"""
 _DERIVED = {
     "judgements": f"select j.* from all_judgements j semi join ({_LATEST}) l using (run, trajectory, round)",
     "trajectories": """
@@ -56,10 +59,10 @@ _DERIVED = {
         where coalesce(p.round, 0) = coalesce(l.latest, 0)""",
     "funnel": f"""
         select run, stage, coalesce(list_position({STAGES}, stage), {len(STAGES) + 1}) as step,
-            sum(entered)::bigint as entered, sum(kept)::bigint as kept, sum(rejected)::bigint as rejected,
-            sum(failed)::bigint as failed, sum(pending)::bigint as pending, sum(tokens)::bigint as tokens,
-            sum(cost) as cost
-        from all_funnel group by run, stage""",
+            sum(entered * stands)::bigint as entered, sum(kept * stands)::bigint as kept,
+            sum(rejected * stands)::bigint as rejected, sum(failed * stands)::bigint as failed,
+            sum(pending * stands)::bigint as pending, sum(tokens)::bigint as tokens, sum(cost) as cost
+        from ({_STANDING}) group by run, stage""",
 }
 """Views that say more than their table; the table itself is then the view `all_NAME`."""
 
@@ -200,9 +203,10 @@ class Catalog:
                 if folder in ("*", _EMPTY) or any((runs / folder / "shards").glob(f"*/{table.name}.parquet"))
             )
             name = f"all_{table.name}" if table.name in _DERIVED else table.name
+            unit = " split_part(filename, '/', -2) as unit," if table.name == "funnel" else ""
             distinct = f"distinct on (run, {', '.join(table.key)}) " if table.shared else ""
             made[name] = (
-                f"create view {name} as select {distinct}split_part(filename, '/', -4) as run,"
+                f"create view {name} as select {distinct}split_part(filename, '/', -4) as run,{unit}"
                 f" * exclude (filename) from read_parquet([{globs}], filename = true, hive_partitioning = false)"
             )
         for name, sql in _DERIVED.items():

@@ -25,7 +25,7 @@ from pipeline.records import RunError, canonical_json
 from pipeline.store.files import sync_file, told_when_full, write_atomically
 from pipeline.store.journal import Journal
 from pipeline.store.shards import digest, read_rows, to_arrow, write_parquet
-from pipeline.store.tables import SCHEMA_VERSION, TABLES, Row
+from pipeline.store.tables import REPEATED, SCHEMA_VERSION, TABLES, Row
 
 STATUSES = ("running", "paused", "interrupted", "failed", "finished")
 _STOP = "stop"
@@ -267,6 +267,16 @@ class RunFolder:
             path = self.unit(unit_stage, number) / f"{schema.name}.parquet"
             if path.exists():
                 yield from read_rows(path, names)
+
+    def funnel(self) -> Iterator[Row]:
+        """The rows of `funnel` as they stand: of a stage that looks at the run anew, the latest unit counts, and the
+        earlier ones have nothing but tokens and cost."""
+        for stage in dict.fromkeys(stage for stage, _ in self.units()):
+            rows = list(self.rows("funnel", stage=stage))
+            earlier = len(rows) - 1 if stage in REPEATED else 0
+            for row in rows[:earlier]:
+                yield {**row, **dict.fromkeys(("entered", "kept", "rejected", "failed", "pending"), 0)}
+            yield from rows[earlier:]
 
 
 def _damaged_unit(folder: Path, what: str) -> RunError:

@@ -21,6 +21,8 @@ STAGES = (
     "documents rephrase"
 ).split()
 """The stages of a run in the order in which it walks through them; those of looking again come after."""
+REPEATED = ("selection", "judging")
+"""Stages each unit of which looks at the whole run anew: the latest counts, the others only cost what they cost."""
 
 
 def step(stage: str) -> int:

@@ -122,7 +122,15 @@ async def test_a_task_set_aside_is_told_with_the_evidence(run: Context, tmp_path
     file.write_text("quality: {max_pass_rate: 0.0}\n")
     await selection_unit(run, 0)
     assert await judge_again(open_run(tmp_path, "r", file)) == 1
+    assert await judge_again(open_run(tmp_path, "r", file)) == 2
     catalog = Catalog(tmp_path)
+    flows = catalog.query(
+        "select stage, entered, kept from funnel where stage in ('selection', 'judging')"
+    ).rows()
+    standing = {row["stage"]: row["entered"] for row in run.folder.funnel() if row["entered"]}
+    assert {stage: entered for stage, entered, _ in flows}.items() <= standing.items()
+    assert ("judging", 24) in {(stage, entered) for stage, entered, _ in flows}
+    assert ("selection", 0) in {(stage, kept) for stage, _, kept in flows}
     assert catalog.query("select count(*) from selections where kept").rows() == [(0,)]
     aside = catalog.query("select subject, message from failures where kind = 'task set aside'").rows()
     assert aside

@@ -134,7 +134,7 @@ def _funnel(runs: Sequence[RunFolder]) -> str:
     totals: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     costs: Counter[tuple[str, str]] = Counter()
     for run in runs:
-        for row in run.rows("funnel"):
+        for row in run.funnel():
             key = run.name, row["stage"]
             totals[key].update({name: row[name] or 0 for name in names})
             costs[key] += row["cost"] or 0
