@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from pipeline.config import load_config
 from pipeline.report import yields
+from pipeline.report.asked import asked_and_reached, asked_lines
 from pipeline.report.axes import lines as axis_lines
 from pipeline.report.axes import spread
 from pipeline.report.environment import environment, environment_lines
@@ -36,6 +38,7 @@ def collect(data: Path, run: str | None) -> dict[str, Any]:
             "select difficulty, count(*) as attempts, sum(passed::int)::bigint as kept, avg(passed::int) as pass_rate "
             "from trajectories {where} group by 1 order by 1"
         ),
+        "asked": _asked(data, run, rows),
         "axes": spread(row["axes"] for row in rows("select axes from tasks {also} admitted") if row["axes"]),
         "tool_coverage": {
             **one(
@@ -62,6 +65,15 @@ def collect(data: Path, run: str | None) -> dict[str, Any]:
     }
 
 
+def _asked(data: Path, run: str | None, rows: Any) -> list[dict[str, Any]]:
+    """What one run's configuration asked of the teacher's tasks, and what was reached; nothing for all runs together."""
+    if run is None:
+        return []
+    config = load_config(RunFolder.open(data, run).path / "config.yaml", {}, {})
+    found = rows("select record from tasks {also} admitted and record->>'author' = 'teacher'")
+    return asked_and_reached(config.tasks, (row["record"] for row in found))
+
+
 def _persistence(rows: Any) -> dict[str, Any]:
     """Snapshots make state exact: the state before each call is the one after the call before it."""
     found = rows(
@@ -86,6 +98,7 @@ def text(figures: dict[str, Any]) -> str:
         rate = "-" if row["pass_rate"] is None else f"{row['pass_rate']:.3f}"
         lines.append(f"pass rate {row['difficulty']:<10} {rate}  of {row['attempts']} attempts")
     lines.extend(axis_lines(figures["axes"]))
+    lines.extend(asked_lines(figures["asked"]))
     coverage, kept = figures["tool_coverage"], figures["state_persistence"]
     lines.append(
         f"tool coverage    {coverage['mcp']} real, {coverage['evolved']} evolved, {coverage['categories']} categories, {coverage['used']} used"

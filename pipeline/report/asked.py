@@ -1,0 +1,55 @@
+"""What a run's configuration asked its tasks to be like, and what was reached."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pipeline.config.tasks import TasksConfig
+
+
+def asked_and_reached(config: TasksConfig, tasks: Iterable[str]) -> list[dict[str, Any]]:
+    """Rows `what`, `asked`, `reached` (shares), from the records (JSON) of admitted tasks."""
+    records = [json.loads(text) for text in tasks]
+    if not records:
+        return []
+    faulty = [record for record in records if record["faults"]]
+    two = [record["axes"].get("worlds", 1) > 1 for record in records]
+    lent = [record["axes"].get("distractors", 0) > 0 for record in records]
+    toolsets = [
+        "two" if both else "mixed" if guests else "own" for both, guests in zip(two, lent, strict=True)
+    ]
+    foreign = {record["world_name"] for record in records if record["persona"]["language"] != "en"}
+    spoken = [record["persona"]["language"] for record in records if record["world_name"] in foreign]
+    return [
+        *_shares("toolsets", config.toolsets, Counter(toolsets)),
+        *_shares("goals", config.goal_counts, Counter(len(record["goals"]) for record in records)),
+        {"what": "tasks with faults", "asked": config.fault_rate, "reached": len(faulty) / len(records)},
+        *_shares(
+            "faults in a task", config.fault_counts, Counter(len(record["faults"]) for record in faulty)
+        ),
+        *_shares("languages, where there are several", config.languages, Counter(spoken)),
+    ]
+
+
+def _shares(what: str, weights: Mapping[Any, float], counts: Counter[Any]) -> list[dict[str, Any]]:
+    total, found = sum(weights.values()), counts.total()
+    return [
+        {
+            "what": f"{what}: {name}",
+            "asked": weight / total,
+            "reached": counts[name] / found if found else None,
+        }
+        for name, weight in weights.items()
+    ]
+
+
+def asked_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """One line per row for a terminal."""
+    return [
+        f"{row['what']:<40} asked {row['asked']:.3f}  reached "
+        + ("-" if row["reached"] is None else f"{row['reached']:.3f}")
+        for row in rows
+    ]
