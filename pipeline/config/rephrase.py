@@ -19,7 +19,7 @@ class RephraseSection(Section):
     id_field: str = "id"
     """Column or key that names a row, when there is one."""
     max_document_bytes: int = Field(default=2_000_000, ge=4096)
-    """A larger plain-text file is cut at paragraph ends into several documents."""
+    """A larger file, page or row is cut at paragraph ends into several documents."""
     skip_near_duplicates: float = Field(default=0.85, ge=0, le=1)
     """Jaccard similarity of word 5-grams from which a document counts as a copy; 1 compares exactly only."""
 

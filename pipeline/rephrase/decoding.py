@@ -81,6 +81,19 @@ def pieces(path: Path, limit: int) -> Iterator[str]:
             rest = data[cut:]
 
 
+def cuts(text: str, limit: int) -> Iterator[str]:
+    """`text` in pieces of at most `limit` characters, cut like a file."""
+    begin = 0
+    while len(text) - begin > limit:
+        marks = (
+            (text.rfind(mark, begin + limit // 2, begin + limit), len(mark)) for mark in ("\n\n", "\n", " ")
+        )
+        end = next((at + size for at, size in marks if at > 0), begin + limit)
+        yield text[begin:end]
+        begin = end
+    yield text[begin:]
+
+
 def _cut(data: bytes) -> int:
     for mark in (b"\n\n", b"\n", b" "):
         at = data.rfind(mark, len(data) // 2)

@@ -19,7 +19,7 @@ from pipeline.assets import asset
 from pipeline.config.rephrase import RephraseSection
 from pipeline.records import ConfigError, Document, InputError
 from pipeline.rephrase.copies import Copies
-from pipeline.rephrase.decoding import decode, pieces
+from pipeline.rephrase.decoding import cuts, decode, pieces
 from pipeline.rephrase.nature import kind_of, language_of, says_something
 
 log = logging.getLogger(__name__)
@@ -62,14 +62,24 @@ def read_documents(
         if isinstance(raw, Skipped):
             on_skip(raw)
             continue
-        if skipped := _unfit(raw):
-            on_skip(skipped)
-            continue
-        document = _document(raw)
-        if (copy := copies.of(document)) is not None:
-            on_skip(Skipped(raw.source, "copy" if copy.exact else "near copy", copy.source))
-            continue
-        yield document
+        for piece in _pieces(raw, config.max_document_bytes):
+            if skipped := _unfit(piece):
+                on_skip(skipped)
+                continue
+            document = _document(piece)
+            if (copy := copies.of(document)) is not None:
+                on_skip(Skipped(piece.source, "copy" if copy.exact else "near copy", copy.source))
+                continue
+            yield document
+
+
+def _pieces(raw: _Raw, limit: int) -> Iterator[_Raw]:
+    """A row or page as it is, or in several documents where it is larger than `limit`."""
+    if len(raw.text) <= limit:
+        yield raw
+        return
+    for number, text in enumerate(cuts(raw.text, limit)):
+        yield _Raw(f"{raw.source}.{number}", text, raw.row)
 
 
 def _unfit(raw: _Raw) -> Skipped | None:

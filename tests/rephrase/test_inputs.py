@@ -142,13 +142,15 @@ def test_a_path_that_names_nothing_is_an_error(tmp_path: Path) -> None:
         _read(tmp_path / "missing.txt")
 
 
-def test_a_huge_single_line_is_read_in_pieces_and_cut(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text(PROSE * 20_000)
-    found, _ = _read(
-        tmp_path / "a.txt", RephraseSection(max_document_bytes=500_000, skip_near_duplicates=1.0)
-    )
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl"])
+def test_a_huge_single_line_is_read_in_pieces_and_cut(tmp_path: Path, name: str) -> None:
+    text = "".join(f"{PROSE}It is trip {n}. " for n in range(15_000))
+    (tmp_path / name).write_text(json.dumps({"text": text}) if name == "a.jsonl" else text)
+    config = RephraseSection(max_document_bytes=500_000, skip_near_duplicates=1.0)
+    found, _ = _read(tmp_path / name, config)
     assert len(found) >= 4
-    assert "".join(document.text for document in found) == PROSE * 20_000
+    assert max(len(document.text) for document in found) <= config.max_document_bytes
+    assert "".join(document.text for document in found) == text
     assert max(piece.tokens for piece in chunk(found[0], CONFIG)) <= CONFIG.chunk_tokens
 
 
