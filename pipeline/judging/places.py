@@ -68,6 +68,7 @@ def out_of_place(
     doubled = _said_too_often(known, values, part, [meant[number] for number in news])
     if doubled:
         return doubled
+    told_here = values
     if question:
         rest -= known.heard_values
         values = frozenset(value for value in values if not _term(known, value, part))
@@ -81,7 +82,7 @@ def out_of_place(
     }
     if against:
         return frozenset(against)
-    if not rest or _in_one_row(values, meant, said, [] if question else single):
+    if not rest or _in_one_row(told_here, meant, said, [] if question else single):
         return frozenset(_of_another_row(known, values, part, news, meant))
     strange = {value for value in rest if not _in_place(known, value, part, said, meant, single)}
     strange |= _of_another_row(known, values, part, news, meant)

@@ -150,3 +150,21 @@ def test_a_value_is_not_known_before_it_is_told() -> None:
     late = told(("user", "it is 555 0101"), ("agent", "Changing 555 0101. Is that right?"))
     assert says_what_it_knows(early).value is Value.FAIL
     assert says_what_it_knows(late).value is Value.PASS
+
+
+def test_a_question_may_list_what_was_read_before_the_latest_result() -> None:
+    """Also where the instructions name the hour that a row has."""
+    mine = [
+        {"signup_id": "S009", "course": "dashboards", "starts": "2026-03-26 09:00", "room": "Hillcrest"},
+        {"signup_id": "S008", "course": "fast answers", "starts": "2026-03-28 18:00", "room": "Riverside"},
+    ]
+    open_dates = [
+        {"date_id": "D03", "starts": "2026-03-20 09:00", "room": "Station Square", "seats_left": 2},
+        {"date_id": "D19", "starts": "2026-04-05 14:30", "room": "Hillcrest", "seats_left": 4},
+    ]
+    talk = [("user", "another date, please"), ("tool", mine), ("tool", open_dates)]
+    listing = "I found these: dashboards on March {} at 09:00 at Hillcrest; fast answers on March 28 at 18:00 at Riverside."
+    prompt = "It is Thursday, 12 March 2026, 09:00."
+    for day, value in ((26, Value.PASS), (27, Value.FAIL)):
+        asked = ("agent", listing.format(day) + " Which one would that be?")
+        assert says_what_it_knows(told(*talk, asked, prompt=prompt)).value is value
