@@ -210,6 +210,7 @@ def _row(item: Json) -> Row:
     cells: dict[str, frozenset[Stated]] = {}
     places: dict[Stated, tuple[str, ...]] = {}
     names = set()
+    spoken = {column.replace("_", " ") for column in columns}  # `handed in` may be a state and a column
     for column, value in columns.items():
         if value is None or isinstance(value, bool):
             continue
@@ -224,5 +225,6 @@ def _row(item: Json) -> Row:
             places[one] = (*places.get(one, ()), column)
         if not found and len(text) >= 4 and isinstance(value, str):
             names.add(folded(text))
+    names -= spoken
     codes = frozenset(one for one in places if one[0] == "code")
     return Row(columns, cells, frozenset(places), frozenset(names), places, codes)
