@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.judging.evidence import Evidence
 from pipeline.judging.facts import says_what_it_knows
-from pipeline.judging.statements import stated
+from pipeline.judging.statements import result_of, stated
 from pipeline.records import (
     AgentProfile,
     EndReason,
@@ -168,3 +168,12 @@ def test_a_question_may_list_what_was_read_before_the_latest_result() -> None:
     for day, value in ((26, Value.PASS), (27, Value.FAIL)):
         asked = ("agent", listing.format(day) + " Which one would that be?")
         assert says_what_it_knows(told(*talk, asked, prompt=prompt)).value is value
+
+
+def test_a_state_named_like_a_column_points_at_no_row() -> None:
+    rows = [
+        {"id": "T1", "over": 489.0, "state": "refused"},
+        {"id": "T2", "over": 600.0, "state": "handed in"},
+    ]
+    found = result_of(json.dumps([{**row, "handed_in": "2026-04-27"} for row in rows]))
+    assert found.own_names == {"refused": [("refused", 0)]}
