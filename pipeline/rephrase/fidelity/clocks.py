@@ -32,10 +32,10 @@ _SPOKEN: dict[str, tuple[tuple[re.Pattern[str], int], ...]] = {
         (re.compile(rf"\bviertel nach ({_STUNDEN})\b", re.IGNORECASE), 15),
         (re.compile(rf"\b(?:viertel vor|dreiviertel) ({_STUNDEN})\b", re.IGNORECASE), -15),
         (re.compile(rf"\bhalb ({_STUNDEN})\b", re.IGNORECASE), -30),
-        (re.compile(rf"\b({_STUNDEN}|\d{{1,2}}) uhr\b(?! \d)", re.IGNORECASE), 0),
+        (re.compile(rf"(?<![:.\d])\b({_STUNDEN}|\d{{1,2}}) uhr\b(?! \d)", re.IGNORECASE), 0),
     ),
 }
-_MINUTES = re.compile(r"\b(\d{1,2}) Uhr (\d{2})\b")
+_MINUTES = re.compile(r"\b(\d{1,2}) Uhr (\d{2})\b|\b(\d{1,2})\.(\d{2}) Uhr\b")
 
 
 def times(analysis: Analysis) -> Iterator[Quantity]:
@@ -43,7 +43,7 @@ def times(analysis: Analysis) -> Iterator[Quantity]:
     for found in _FIGURES.finditer(analysis.text):
         yield _time(analysis, int(found["hour"]) * 60 + int(found["minute"]), found)
     for found in _MINUTES.finditer(analysis.text):
-        yield _time(analysis, int(found[1]) * 60 + int(found[2]), found)
+        yield _time(analysis, int(found[1] or found[3]) * 60 + int(found[2] or found[4]), found)
     for pattern, minutes in _SPOKEN.get(analysis.language, ()):
         for found in pattern.finditer(analysis.text):
             hour = _hour(found[1].lower(), analysis.language)

@@ -75,7 +75,7 @@ def _merged(a: Quantity, b: Quantity, between: str) -> Quantity | None:
         and a.value == int(a.value)
         and _HALF.fullmatch(between)
     ):
-        return replace(a, value=a.value + 0.5, end=b.end, weak=False)
+        return replace(a, value=a.value + 0.5 * a.scale, end=b.end, weak=False)
     if b.value == 0.5 and b.unit is not None and a.unit is None and _HALF.fullmatch(between):
         return replace(a, value=a.value + 0.5, unit=b.unit, end=b.end, weak=False)
     bare = a.unit is None and b.unit is None and not (a.year_like or b.year_like)

@@ -106,7 +106,7 @@ def _shares(one: Analysis, other: Analysis) -> list[Said]:
         mine = [item for item in figures if item.sentence in unit and not item.weak]
         known = sum(any(same(item, twin) for twin in there) for item in mine)
         if len(stems) >= _FEWEST + 3 * bool(formulas):
-            best = max(sum(has(stem, pool) for stem in stems) for pool in pools)
+            best = float(max(sum(has(stem, pool) for stem in stems) for pool in pools))
             held.append((best / len(stems), unit, stems, (known, len(mine))))
     left = Counter(token.stem for token in other.tokens if token.stem)
     found = []

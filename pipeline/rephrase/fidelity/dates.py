@@ -70,7 +70,7 @@ _SPOKEN_DECADE = re.compile(
     re.IGNORECASE,
 )
 _CENTURY = re.compile(
-    r"\b(?:(\d{1,2})(?:st|nd|rd|th)|([^\W\d_]+(?:-[a-z]+)?))[- ](?:centur(?:y|ies)|Jahrhunderts?|siècles?)\b|\b(\d{1,2})\.[ \u00a0]?Jahrhunderts?\b"
+    r"\b(?:(\d{1,2})(?:st|nd|rd|th)|([^\W\d_]+(?:-[^\W\d_]+)?))[- ](?:centur(?:y|ies)|Jahrhunderts?|siècles?)\b|\b(\d{1,2})\.[ \u00a0]?Jahrhunderts?\b"
     r"|\b([IVX]{1,5})e?r?[ \u00a0]siècle|\bsiglo[ \u00a0]([IVX]{1,5})\b",
     re.IGNORECASE,
 )

@@ -339,7 +339,7 @@ _LISTED = 3
 
 
 def _replaces(a: Quantity, b: Quantity) -> bool:
-    if a.kind != b.kind and not (a.year_like or b.year_like):
+    if a.kind != b.kind and ("ordinal" in (a.kind, b.kind) or not (a.year_like or b.year_like)):
         return False
     return a.value == b.value or a.unit == b.unit or (a.unit is not None and b.unit is not None)
 

@@ -147,6 +147,8 @@ COVERS: dict[str, frozenset[str]] = {
 
 PHRASES: dict[str, tuple[tuple[str, str], ...]] = {
     "en": (
+        (r"not (?:many|much|often)\b", "few"),
+        (r"not (?:all|every|everyone|everybody|everything|always)\b", "some"),
         (
             r"at (?:the )?(?:most|maximum)|no (?:more|longer|higher|later|faster|greater|larger|bigger|older) than|not more than|up to"
             r"|or (?:less|below|fewer|lower)\b(?! than)|as (?:much|many|long|high|far) as|once (?:a|per) \w+ is the most",
@@ -181,6 +183,8 @@ PHRASES: dict[str, tuple[tuple[str, str], ...]] = {
         (r"is not known|are not known|(?:is|are) unknown", "no"),
     ),
     "de": (
+        (r"nicht (?:viele|oft)\b", "few"),
+        (r"nicht (?:alle|jede[rsmn]?|immer)\b", "some"),
         (r"nicht (?:mehr|schneller|länger|höher|größer|später) als|bis zu|nicht über", "bound-"),
         (r"nicht (?:weniger|kürzer|niedriger|kleiner|früher) als", "bound+"),
         (
@@ -197,6 +201,7 @@ PHRASES: dict[str, tuple[tuple[str, str], ...]] = {
         (r"nur wer|nur wenn|erst wenn|und nur dann", "only"),
     ),
     "fr": (
+        (r"pas (?:tous|toutes|toujours)\b", "some"),
         (r"au (?:plus|maximum)|pas plus (?:de|que)|jusqu['’]à", "bound-"),
         (r"au (?:moins|minimum)|d['’]au moins|pas moins (?:de|que)", "bound+"),
         (
@@ -217,6 +222,7 @@ PHRASES: dict[str, tuple[tuple[str, str], ...]] = {
         (r"como máximo|a lo sumo|no más de|hasta", "bound-"),
         (r"al menos|por lo menos|como mínimo|no menos de", "bound+"),
         (r"cada (?=\d|dos|tres|cuatro|cinco|diez|media)", "idiom"),
+        (r"no (?:todos|todas|siempre)\b", "some"),
         (r"sobre todo|más o menos|de todos modos|poco a poco|ante todo", "idiom"),
         (r"la mayoría|la mayor parte|más de la mitad", "most"),
         (r"tiene que|tienen que|hay que|es necesario", "must"),

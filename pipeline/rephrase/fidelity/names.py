@@ -37,6 +37,7 @@ _PLACE_PREPOSITIONS = frozenset("in aus nach von bei und oder".split())
 _COMMON_BEFORE = frozenset("mit durch ohne gegen über unter für wichtigen großen neuen".split())
 
 
+_ROMAN = re.compile(r"[IVXL]+(?:e|er|ème)?")
 _NO_NAMES = frozenset(
     "celsius fahrenheit kelvin bc ad bce ce mwh kwh gwh i'm i’m i'd i’d i've i’ve i'll i’ll ok mum mom dad daddy mummy papa mama internet".split()
 )
@@ -158,6 +159,7 @@ def _capital(tokens: list[Token], at: int, language: str, *, inside: bool = Fals
         or token.lower in MONTHS
         or token.lower in WEEKDAYS
         or token.lower in _NO_NAMES
+        or (not inside and _ROMAN.fullmatch(token.text) is not None)
         or (token.text.isupper() and len(token.text) > 1 and unit_of(token.text) is not None)
     ):
         return False

@@ -200,6 +200,7 @@ FRACTIONS: dict[str, dict[str, tuple[int, int]]] = {
     "es": {
         "mitad": (1, 2),
         "medio": (1, 2),
+        "media": (1, 2),
         "tercio": (1, 3),
         "tercios": (1, 3),
         "cuarto": (1, 4),

@@ -83,7 +83,7 @@ def _cancelled(analysis: Analysis, mark: Mark) -> bool:
     return any(
         0 < abs(tokens.index(other.token) - at) <= _CLOSE
         for other in marks(analysis)[mark.token.sentence]
-        if other.kind in ("soft", "ban")
+        if other.token.lower not in _REPEATS and mark.token.lower not in _REPEATS
     )
 
 

@@ -151,7 +151,11 @@ def _number(tokens: list[Token], at: int, analysis: Analysis) -> Read | None:
     if stop == at:
         return None
     scale = _scale(tokens[at:stop], language)
+    if token.kind == "num" and stop == at + 1 and (factor := _abbreviated(tokens, at)):
+        value, scale, stop = value * factor, factor, stop + 1
     start = token.start
+    if token.kind == "num" and (year := _end_of_years(tokens, at)):
+        value = year
     if _minus(tokens, at):
         value, start = -value, tokens[at - 1].start
     unit: Unit | None = None
@@ -180,12 +184,38 @@ def _number(tokens: list[Token], at: int, analysis: Analysis) -> Read | None:
         unit,
         per,
         about or token.lower in numerals.ABOUT,
-        weak or bare or token.lower in _TIMES,
+        weak or bare or token.lower in _TIMES or (unit is None and _FOLD.search(token.lower) is not None),
         year_like=unit is None and bool(_YEAR.fullmatch(token.text)) and stop == at + 1,
         scale=scale,
         implied=token.lower in numerals.ONES and stop > at + 1,
     )
     return quantity, stop
+
+
+_SHORT_SCALES = {"bn": 1e9, "mn": 1e6, "mio": 1e6, "mrd": 1e9, "k": 1e3}
+
+
+def _abbreviated(tokens: list[Token], at: int) -> float:
+    """The factor of `3.2bn` and of `$12m`; 0 where there is none."""
+    following = tokens[at + 1] if at + 1 < len(tokens) else None
+    if following is None or following.start != tokens[at].end:
+        return 0.0
+    money = (at and tokens[at - 1].text in _CURRENCY) or (
+        at + 2 < len(tokens)
+        and (unit := unit_of(tokens[at + 2].text)) is not None
+        and "money" in unit.dimension
+    )
+    return _SHORT_SCALES.get(following.lower, 1e6 if money and following.lower == "m" else 0.0)
+
+
+def _end_of_years(tokens: list[Token], at: int) -> float:
+    """1918 in `1914-18`; 0 elsewhere."""
+    if at < 2 or not re.fullmatch(r"\d\d", tokens[at].text) or tokens[at - 1].text not in "-–":
+        return 0.0
+    first = tokens[at - 2].text
+    if not _YEAR.fullmatch(first) or int(first[2:]) >= int(tokens[at].text):
+        return 0.0
+    return float(first[:2] + tokens[at].text)
 
 
 def _minus(tokens: list[Token], at: int) -> bool:

@@ -110,6 +110,8 @@ def _named(tokens: list[Token], at: int, analysis: Analysis) -> Read | None:
         value = count * several[0] / several[1]
         return Quantity("number", value, token.start, tokens[at + 1].end, token.sentence, WHOLE), at + 2
     part = numerals.FRACTIONS[language].get(token.lower) if token.kind == "word" else None
+    if following in ("parte", "partie") and (rank := numerals.ORDINALS[language].get(token.lower)):
+        return Quantity("number", 1 / rank, token.start, tokens[at + 1].end, token.sentence, WHOLE), at + 2
     if part is None:
         return None
     weak = part == (1, 2)

@@ -49,6 +49,7 @@ _TABLE: dict[str, dict[float, str]] = {
         60.0: "min minute minutes minuten minuto minutos 分钟",
         3600.0: "h hour hours stunde stunden heure heures hora horas 小时",
         86400.0: "day days tag tage tagen jour jours día días 天",
+        1209600.0: "fortnight fortnights",
         604800.0: "week weeks woche wochen semaine semaines semana semanas 周 星期",
         2629800.0: "month months monat monate monaten mois mes meses 个月",
         31557600.0: "year years jahr jahre jahren an ans année années año años",
