@@ -1,10 +1,10 @@
 """How well and how fast the fidelity checker works, CPU layers only.
 
-Side by side: the held-out pairs of `data/fidelity_held_out` (written by hand before the present rules, scored and never
-read while tuning), the development pairs of `data/fidelity` (what the rules were tuned on), corruptions planted into the
-teacher's rewritings of the samples, and, where TRACEMILL_SHARED is set, its labelled pairs. Then chunking and checking
-speed on one core. With `--tuning` the held-out pairs stay closed. `--independent` scores only the pairs of
-`data/fidelity_independent`, which whoever tunes never opens.
+Side by side: the held-out pairs of `data/fidelity_independent`, which whoever tunes never opens; the development pairs
+(`data/fidelity`, `data/fidelity_second`, and `data/fidelity_styles` with its free rewritings), which flatter the rules that
+were tuned on them; corruptions planted into the teacher's rewritings of the samples; and, where TRACEMILL_SHARED is set, its
+labelled pairs. Then chunking and checking speed on one core. With `--tuning` the held-out pairs stay closed;
+`--independent` scores nothing else.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ from pipeline.teacher.rewriter import TeacherRewriter
 LAYERS = {"rules": ("rules",), "rules+parsing+embeddings": ("rules", "parsing", "embeddings")}
 DATA = Path(__file__).parent / "data"
 CONFIG = RephraseSection(chunk_tokens=150)
+
+DEVELOPMENT = ("fidelity", "fidelity_second", "fidelity_styles")
+"""Folders of pairs that the rules were tuned on."""
 
 Pair = tuple[str, str, str, str]
 """Group, kind (empty: faithful), source, rewriting."""
@@ -142,13 +145,13 @@ def speed() -> None:
 
 def chosen() -> list[tuple[str, list[Pair]]]:
     """The sets that the arguments ask for."""
-    independent = ("independent", list(written("fidelity_independent")))
     if "--independent" in sys.argv:
-        return [independent]
-    tuned = [("development", list(written("fidelity"))), ("planted", list(planted()))]
+        return [("held-out", list(written("fidelity_independent")))]
+    tuned = [(f"development, {folder}", list(written(folder))) for folder in DEVELOPMENT]
+    tuned.append(("planted", list(planted())))
     if "--tuning" in sys.argv:
         return tuned
-    return [("held-out", list(written("fidelity_held_out"))), independent, *tuned]
+    return [("held-out", list(written("fidelity_independent"))), *tuned]
 
 
 def main() -> None:

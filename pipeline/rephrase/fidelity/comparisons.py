@@ -135,8 +135,17 @@ def _flips(a: list[Cue], b: list[Cue]) -> Iterator[tuple[str, Cue, Cue]]:
             yield axis, before[0], fresh[-1]
 
 
+_ANY_OTHER = re.compile(
+    r"\b(?:no|any|kein\w*|jede\w*|aucune?|toute?|ningún|ninguna|cualquier) (?:other|ander\w+|autre|otr[oa])\b",
+    re.IGNORECASE,
+)
+"""`No other bird dives as deep as it`, which puts the things compared in the other order."""
+
+
 def converse(source: Analysis, rewrite: Analysis, groups: list[Group]) -> bool:
     """Whether some comparison was turned round as a whole: `A is larger than B`, `B is smaller than A`."""
+    if _ANY_OTHER.search(source.text) or _ANY_OTHER.search(rewrite.text):
+        return True
     ours, theirs = cues(source), cues(rewrite)
     for group in groups:
         a = [cue for index in group.source for cue in ours[index]]
