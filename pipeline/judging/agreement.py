@@ -1,4 +1,4 @@
-"""Human labels beside the verdicts: a stratified sample out, the labels in, agreement and kappa per kind of check."""
+"""Human labels beside the verdicts: a stratified sample, and agreement and kappa per kind of check."""
 
 from __future__ import annotations
 
@@ -8,30 +8,27 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 from pipeline.judging.intervals import Share, kappa
 from pipeline.records import InputError, Value
 
-COLUMNS = ("trajectory", "check", "kind", "criterion", "evidence", "transcript", "label", "comment")
 LABELS = ("pass", "fail", "unscored")
 
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A verdict that a person is asked about."""
+    """A verdict that a person may be asked about."""
 
     trajectory: str
     check: str
     kind: str
     value: str
-    reason: str = ""
-    evidence: str = ""
 
 
 def sample(verdicts: Iterable[Labelled], count: int, seed: int) -> list[Labelled]:
-    """About `count` verdicts, spread evenly over kind and value, so that rare failures are among them."""
+    """About `count` verdicts, spread evenly over kind and value, so that rare failures are among them; in an order
+    that tells nothing of the values."""
     strata: dict[tuple[str, str], list[Labelled]] = defaultdict(list)
     for one in verdicts:
         strata[one.kind, one.value].append(one)
@@ -43,87 +40,8 @@ def sample(verdicts: Iterable[Labelled], count: int, seed: int) -> list[Labelled
         for key in sorted(strata):
             if strata[key] and len(chosen) < count:
                 chosen.append(strata[key].pop())
+    rng.shuffle(chosen)
     return chosen
-
-
-def to_csv(chosen: Sequence[Labelled], criteria: dict[str, str], transcripts: dict[str, str]) -> str:
-    """The sheet for people. The judge's own value is not in it, so that nobody is led.
-
-    `criteria`: `trajectory/check` to its wording; `transcripts`: trajectory to its text.
-    """
-    out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS)
-    writer.writeheader()
-    for row in _sheet(chosen, criteria, transcripts):
-        writer.writerow({**row, "transcript": _safe(row["transcript"])})
-    return out.getvalue()
-
-
-def to_html(chosen: Sequence[Labelled], criteria: dict[str, str], transcripts: dict[str, str]) -> str:
-    """The same sheet as a page that needs no server: a choice per verdict, and a button that saves the labels as CSV."""
-    rows = []
-    for number, row in enumerate(_sheet(chosen, criteria, transcripts)):
-        choices = "".join(
-            f'<label><input type="radio" name="l{number}" value="{label}"> {label}</label> '
-            for label in LABELS
-        )
-        rows.append(
-            f'<section data-trajectory="{escape(row["trajectory"])}" data-check="{escape(row["check"])}">'
-            f"<h2>{number + 1}. {escape(row['criterion'])}</h2><p>{escape(row['kind'])}; events {escape(row['evidence'])}</p>"
-            f"<details open><summary>{escape(row['trajectory'])}</summary><pre>{escape(row['transcript'])}</pre></details>"
-            f'<p>{choices}<input class="comment" placeholder="comment"></p></section>'
-        )
-    return _PAGE.replace("ROWS", "\n".join(rows))
-
-
-_PAGE = """<!doctype html>
-<meta charset="utf-8"><title>Verdicts to label</title>
-<style>body{font:15px/1.5 system-ui;max-width:60rem;margin:2rem auto;padding:0 1rem}
-pre{white-space:pre-wrap;max-height:24rem;overflow:auto;background:#f4f4f4;padding:.5rem}
-label{margin-right:1rem}button{position:sticky;bottom:1rem;padding:.5rem 1rem}</style>
-<h1>Verdicts to label</h1>
-<p>Does the trajectory meet the criterion? Save the labels, then: <code>tracemill judge import RUN labels.csv</code></p>
-ROWS
-<button onclick="save()">Save labels.csv</button>
-<script>
-function save() {
-  const quote = text => '"' + text.replaceAll('"', '""') + '"';
-  const lines = [...document.querySelectorAll('section')].map(one => {
-    const label = one.querySelector('input:checked');
-    const cells = [one.dataset.trajectory, one.dataset.check, label ? label.value : '', one.querySelector('.comment').value];
-    return cells.map(quote).join(',');
-  });
-  const link = document.createElement('a');
-  const text = ['trajectory,check,label,comment', ...lines].join('\\r\\n');
-  link.href = URL.createObjectURL(new Blob([text], {type: 'text/csv'}));
-  link.download = 'labels.csv';
-  link.click();
-}
-</script>
-"""
-
-
-def _sheet(
-    chosen: Sequence[Labelled], criteria: dict[str, str], transcripts: dict[str, str]
-) -> list[dict[str, str]]:
-    return [
-        {
-            "trajectory": one.trajectory,
-            "check": one.check,
-            "kind": one.kind,
-            "criterion": criteria.get(f"{one.trajectory}/{one.check}", one.check),
-            "evidence": one.evidence,
-            "transcript": transcripts.get(one.trajectory, ""),
-            "label": "",
-            "comment": "",
-        }
-        for one in chosen
-    ]
-
-
-def _safe(text: str) -> str:
-    """Text that a spreadsheet does not take for a formula."""
-    return f"'{text}" if text[:1] in "=+-@\t" else text
 
 
 @dataclass

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from pipeline.judging.agreement import Labelled, read_labels, sample, to_csv, to_html
+from pipeline.judging.agreement import Labelled, read_labels, sample
+from pipeline.judging.differences import differences
+from pipeline.judging.labelling import Question, Shown, criterion, to_csv, to_html
 from pipeline.models.players.judge import event_line
-from pipeline.records import InputError, PolicyCheck, ReplyCheck
+from pipeline.records import Check, InputError, RunError
 from pipeline.stages.context import Context
 from pipeline.stages.judging import STAGE as JUDGING
-from pipeline.stages.stored import stored
+from pipeline.stages.stored import Stored, stored
 from pipeline.store import Row, RunFolder
 
 STAGE = "agreement"
@@ -24,8 +27,6 @@ def _labelled(folder: RunFolder) -> list[Labelled]:
             row["check"],
             row["kind"],
             row["value"],
-            row["reason"] or "",
-            row["evidence"] or "",
         )
         for row in folder.rows("verdicts")
         if row["round"] == round
@@ -33,22 +34,40 @@ def _labelled(folder: RunFolder) -> list[Labelled]:
 
 
 def export_labels(context: Context, count: int, seed: int = 0, *, html: bool = False) -> str:
-    """A sheet (CSV, or a page) with a stratified sample of verdicts for people to label."""
-    chosen = sample(_labelled(context.folder), count, seed)
+    """A sheet (CSV, or a page) with a stratified sample of verdicts for people to label.
+
+    Raises RunError for a run without verdicts.
+    """
+    folder = context.folder
+    chosen = sample(_labelled(folder), count, seed)
+    if not chosen:
+        raise RunError(
+            f"The run {folder.name} has no verdicts to label.",
+            way_out="Take a run of the flow trajectories, code or all.",
+        )
     wanted = {one.trajectory for one in chosen}
-    criteria: dict[str, str] = {}
-    transcripts: dict[str, str] = {}
-    for one in stored(context, world_tasks_only=False):
-        id = one.trajectory.id
-        if id not in wanted:
-            continue
-        transcripts[id] = "\n".join(event_line(event) for event in one.trajectory.events)
-        for check in one.task.rubric.checks:
-            if isinstance(check, ReplyCheck):
-                criteria[f"{id}/{check.name}"] = check.criterion
-            elif isinstance(check, PolicyCheck):
-                criteria[f"{id}/{check.name}"] = check.rule
-    return (to_html if html else to_csv)(chosen, criteria, transcripts)
+    checks: dict[str, dict[str, Check]] = {}
+    shown: dict[str, Shown] = {}
+    for one in _found(context, wanted):
+        id, task = one.trajectory.id, one.task
+        checks[id] = {check.name: check for check in task.rubric.checks}
+        shown[id] = Shown(
+            tuple(goal.intent for goal in task.goals),
+            tuple(event_line(event) for event in one.trajectory.events),
+            str(one.trajectory.end_reason),
+            differences(one.world, one.final, task.initial),
+        )
+    questions = [
+        Question(one.trajectory, one.check, one.kind, criterion(one.check, checks[one.trajectory].get(one.check)))
+        for one in chosen
+    ]  # fmt: skip
+    return to_html(folder.name, questions, shown) if html else to_csv(questions, shown)
+
+
+def _found(context: Context, wanted: set[str]) -> Iterator[Stored]:
+    """The wanted trajectories, first all as far as it goes without a world, then with their states."""
+    for world_tasks_only in (False, True):
+        yield from (one for one in stored(context, world_tasks_only) if one.trajectory.id in wanted)
 
 
 def import_labels(context: Context, text: str) -> dict[str, Any]:

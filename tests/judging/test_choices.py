@@ -8,9 +8,10 @@ import io
 import pytest
 
 from pipeline.config.judging import QualityConfig, SelectionConfig
-from pipeline.judging.agreement import Labelled, read_labels, sample, to_csv
+from pipeline.judging.agreement import Labelled, read_labels, sample
 from pipeline.judging.compare import Judging, compare
 from pipeline.judging.intervals import Share, kappa
+from pipeline.judging.labelling import Question, Shown, to_csv
 from pipeline.judging.planting import Story
 from pipeline.judging.quality import AttemptOutcome, task_quality
 from pipeline.judging.selection import Candidate, preference_pairs, select
@@ -143,9 +144,11 @@ def test_a_sheet_goes_out_and_comes_back() -> None:
     assert {(one.kind, one.value) for one in chosen} == {
         (k, v) for k in ("state", "policy") for v in ("pass", "fail")
     }
-    sheet = to_csv(chosen, {}, {one.trajectory: "=1+1" for one in chosen})
+    questions = [Question(one.trajectory, one.check, one.kind, "=1+1") for one in chosen]
+    sheet = to_csv(questions, {one.trajectory: Shown((), ("{}",), "agent") for one in chosen})
     rows = list(csv.DictReader(io.StringIO(sheet)))
-    assert all("pass" not in row["label"] and row["transcript"] == "'=1+1" for row in rows)
+    assert all(row["label"] == "" and row["criterion"] == "'=1+1" for row in rows)
+    assert not {"value", "evidence", "reason"} & set(rows[0])
     values = {one.trajectory: one.value for one in VERDICTS}
     for row in rows:
         row["label"] = values[row["trajectory"]].upper()
