@@ -151,10 +151,13 @@ def _mask(text: str) -> tuple[str, list[tuple[int, int, str]]]:
         return " " * (len(found[0]) - 1) + (tail if tail in ".?!" and found["e"] is None else "\ufffc")
 
     def blank(found: re.Match[str]) -> str:
-        return re.sub(r"[^\n]", " ", found[0])
+        return _INK.sub(" ", found[0])
 
     masked = _FORMULA.sub(formula, _CODE.sub(blank, text))
     return _LABEL.sub(blank, _MARK.sub(blank, masked)), formulas
+
+
+_INK = re.compile(r"[^\n]")
 
 
 def _sentence_ranges(masked: str, language: str) -> Iterator[tuple[int, int]]:

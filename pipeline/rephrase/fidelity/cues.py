@@ -39,6 +39,11 @@ def _phrases(language: str) -> tuple[tuple[re.Pattern[str], str], ...]:
     )
 
 
+@cache
+def _any_phrase(language: str) -> re.Pattern[str]:
+    return re.compile("|".join(pattern.pattern for pattern, _ in _phrases(language)) or "(?!)", re.IGNORECASE)
+
+
 def same_place(analysis: Analysis, start: int, end: int, sentence: int, others: list[Token]) -> bool:
     """Whether the words around a place of one text stand close together in the other: what differs there, differs.
 
@@ -70,11 +75,12 @@ _COMPARATIVE = re.compile(r"\w{3,}er|more|less|worse|mehr|plus|moins")
 @lru_cache(maxsize=16)
 def cues(analysis: Analysis) -> list[list[Cue]]:
     """The cues of each sentence. Words inside a phrase that is a cue are no cues of their own."""
-    words, phrases = _words(analysis.language), _phrases(analysis.language)
+    words, some = _words(analysis.language), _any_phrase(analysis.language)
     found: list[list[Cue]] = []
     for sentence, tokens in zip(analysis.sentences, analysis.by_sentence, strict=True):
         here: list[Cue] = []
-        for pattern, name in phrases:
+        there = some.search(analysis.text, sentence.start, sentence.end)
+        for pattern, name in _phrases(analysis.language) if there else ():
             for hit in pattern.finditer(analysis.text, sentence.start, sentence.end):
                 if not any(cue.start < hit.end() and hit.start() < cue.end for cue in here):
                     here.append(Cue(name, hit[0], hit.start(), hit.end(), sentence.index))

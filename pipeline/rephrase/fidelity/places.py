@@ -156,10 +156,13 @@ def _exchangeable(ours: dict[str, Context], theirs: dict[str, Context]) -> Itera
                 yield a, b
 
 
+_NO_DIGIT = re.compile(r"\D")
+
+
 def _named(token: Token, language: str) -> str:
     """What a token is called in contexts: its stem, or its figure however it is written; nothing without content."""
     if token.kind == "num":
-        return re.sub(r"\D", "", token.text).lstrip("0") or "0"
+        return _NO_DIGIT.sub("", token.text).lstrip("0") or "0"
     if token.kind == "word" and (value := words(language).get(token.lower)) is not None and value > 1:
         return str(value)
     return token.stem
