@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -92,4 +92,13 @@ def audit_import(
         return
     typer.echo(f"{len(rows)} answers")
     for style, one in {"all": figures, **figures["by_style"]}.items():
-        typer.echo(f"{style:<20} misses {one['misses']}  false alarms {one['false_alarms']}")
+        shares = _told(one["misses"]), _told(one["false_alarms"])
+        typer.echo(f"{style:<20} misses {shares[0]:<26} false alarms {shares[1]}")
+
+
+def _told(share: dict[str, Any] | None) -> str:
+    """`27 % of 11 (10–57 %)`, or that there is nothing to tell."""
+    if share is None:
+        return "none seen"
+    low, high = share["ci95"]
+    return f"{share['share']:.0%} of {share['n']} ({low:.0%} … {high:.0%})"
