@@ -74,6 +74,7 @@ _CENTURY = re.compile(
     r"|\b([IVX]{1,5})e?r?[ \u00a0]siècle|\bsiglo[ \u00a0]([IVX]{1,5})\b",
     re.IGNORECASE,
 )
+_CENTURIES = re.compile(r"[Cc]entur|hundert|siècle|[Ss]iglo")
 _RANKS = {word: rank for ranks in numerals.ORDINALS.values() for word, rank in ranks.items()}
 _ROMAN = {"I": 1, "V": 5, "X": 10}
 
@@ -125,6 +126,8 @@ def _spans_of_years(analysis: Analysis) -> Iterator[Quantity]:
             words[found[0].lower()] for words in _TENS.values() if found[0].lower() in words
         )
         yield Quantity("date", 0, *found.span(), analysis.sentence_at(found.start()), date=(-digit, 0, 0))
+    if not _CENTURIES.search(analysis.text):
+        return
     for found in _CENTURY.finditer(analysis.text):
         number = int(found[1] or found[3] or 0) or _roman((found[4] or found[5] or "").upper())
         number = number or _RANKS.get((found[2] or "").lower(), 0)

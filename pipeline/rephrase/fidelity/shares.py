@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from pipeline.rephrase.fidelity import numerals
 from pipeline.rephrase.fidelity.analysis import Analysis, Token
 from pipeline.rephrase.fidelity.quantity import Quantity
@@ -36,11 +38,27 @@ Read = tuple[Quantity, int]
 
 def share(tokens: list[Token], at: int, analysis: Analysis) -> Read | None:
     """The part of a whole, or of a unit, that is named at a token, and the index behind it."""
+    if not _may_be_share(tokens[at].lower, analysis.language):
+        return None
     return (
         _measured(tokens, at)
         or _compound(tokens, at, analysis)
         or _slash(tokens, at)
         or _named(tokens, at, analysis)
+    )
+
+
+@lru_cache(maxsize=100_000)
+def _may_be_share(lower: str, language: str) -> bool:
+    """Whether a word can begin the name of a part at all; most cannot."""
+    return (
+        lower.isdigit()
+        or lower in _SIGNS
+        or lower.startswith(tuple(_HEADS))
+        or lower.partition("-")[2] in numerals.FRACTIONS[language]
+        or lower in numerals.FRACTIONS[language]
+        or lower in numerals.ORDINALS[language]
+        or lower in numerals.words(language)
     )
 
 
