@@ -86,7 +86,10 @@ async def good(made: Sequence[Attempt]) -> list[Story]:
             stories.append(Story(world, task, trajectory, final.state))
         else:
             reasons.append(f"{world.name}: {judgement.value}: {judgement.reason}")
-    print(f"honest attempts: {len(made)}, of which {len(reasons)} do not pass")
+    share = len(reasons) / len(made)
+    print(
+        f"honest attempts: {len(made)}, of which {len(reasons)} do not pass, false alarms or a teacher at fault: {share:.2%}"
+    )
     for reason in reasons[:12]:
         print(f"    {reason[:200]}")
     return stories

@@ -80,9 +80,10 @@ def out_of_place(
         and value not in fresh
         and _contradicted(known, value, part, said, news, meant)
     }
-    if against:
+    one_row = _in_one_row(told_here, meant, said, [] if question else single)
+    if against and not (question and one_row):
         return frozenset(against)
-    if not rest or _in_one_row(told_here, meant, said, [] if question else single):
+    if not rest or one_row:
         return frozenset(_of_another_row(known, values, part, news, meant))
     strange = {value for value in rest if not _in_place(known, value, part, said, meant, single)}
     strange |= _of_another_row(known, values, part, news, meant)

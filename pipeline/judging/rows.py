@@ -21,7 +21,11 @@ def meant_rows(result: Result, marks: frozenset[Stated], low: str, words: set[st
         return rows
     named = {result.own_values[mark] for mark in marks if mark[0] == "code" and mark in result.own_values}
     for word in words & result.own_names.keys():
-        named |= {number for name, number in result.own_names[word] if _stands(name, low)}
+        named |= {
+            number
+            for name, number in result.own_names[word]
+            if _stands(name, low) and not _within_another(name, low, rows)
+        }
     if named or not marks:
         return [rows[number] for number in sorted(named)] or rows
     fitting = [row for row in rows if marks <= row.values]
@@ -38,6 +42,13 @@ def _stands(name: str, low: str) -> bool:
         return False
     end = start + len(name)
     return not (low[start - 1 : start].isalnum() or low[end : end + 1].isalnum())
+
+
+def _within_another(name: str, low: str, rows: Sequence[Row]) -> bool:
+    """Whether a name stands there as part of a longer one (`stop` in `emergency stop was pressed`)."""
+    return any(
+        len(other) > len(name) and name in other and other in low for row in rows for other in row.names
+    )
 
 
 def _one_moment(marks: frozenset[Stated], result: Result) -> bool:

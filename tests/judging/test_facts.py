@@ -177,3 +177,46 @@ def test_a_state_named_like_a_column_points_at_no_row() -> None:
     ]
     found = result_of(json.dumps([{**row, "handed_in": "2026-04-27"} for row in rows]))
     assert found.own_names == {"refused": [("refused", 0)]}
+
+
+def test_a_question_may_list_rows_that_meet_a_later_row_at_one_hour() -> None:
+    free = [
+        {"slot_id": "T052", "agent": "Lars Marin", "starts": "2026-04-18 16:00", "minutes": 30},
+        {"slot_id": "T056", "agent": "Pavel Silva", "starts": "2026-04-19 16:00", "minutes": 45},
+    ]
+    booked = [
+        {"booking_id": "B033", "agent": "Yara Novak", "starts": "2026-04-18 16:00", "minutes": 90},
+        {"booking_id": "B034", "agent": "Yara Novak", "starts": "2026-04-20 16:00", "minutes": 90},
+    ]
+    talk = [("user", "another date, please"), ("tool", free), ("tool", booked)]
+    for minutes, value in ((30, Value.PASS), (45, Value.FAIL)):
+        asked = f"April 18 at 16:00 with Lars Marin, {minutes} minutes; April 19 at 16:00 with Pavel Silva, 45 minutes."
+        found = says_what_it_knows(told(*talk, ("agent", f"{asked} Which one would that be?")))
+        assert found.value is value, found.reason
+
+
+def test_a_name_inside_a_longer_one_points_at_no_row() -> None:
+    faults = [
+        {
+            "fault_id": "F509",
+            "code": "S-09",
+            "text": "emergency stop was pressed",
+            "raised": "2026-06-04 01:31",
+        },
+        {
+            "fault_id": "F539",
+            "code": "S-09",
+            "text": "emergency stop was pressed",
+            "raised": "2026-06-02 23:40",
+        },
+        {
+            "fault_id": "F533",
+            "code": "E-209",
+            "text": "encoder signal",
+            "severity": "stop",
+            "raised": "2026-05-30 23:00",
+        },
+    ]
+    listing = "S-09: emergency stop was pressed, raised June 4 at 01:31; S-09: emergency stop was pressed, raised June 2 at 23:40."
+    found = says_what_it_knows(told(("user", "the faults"), ("tool", faults), ("agent", listing)))
+    assert found.value is Value.PASS, found.reason
