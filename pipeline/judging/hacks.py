@@ -327,7 +327,8 @@ def language_of(text: str) -> str:
         return ""
     counts = {language: sum(map(known.__contains__, words)) for language, known in _SETS.items()}
     first, second = sorted(counts, key=lambda language: -counts[language])[:2]
-    return first if counts[first] >= 3 and counts[first] > counts[second] else ""
+    several = len(_SETS[first].intersection(words)) > 1  # `um 10:00, um 14:00` is one word said often
+    return first if several and counts[first] >= 3 and counts[first] > counts[second] else ""
 
 
 _CLEAR = 2
