@@ -45,7 +45,7 @@ def in_vain(folder: RunFolder) -> dict[str, str]:
     lost = {stage for stage, (worked, failed) in sums.items() if failed and not worked}
     reasons: dict[str, str] = {}
     if lost:
-        for row in folder.rows("failures", columns=("stage", "message")):
+        for row in folder.rows("failures", columns=("stage", "message"), latest=True):
             if row["stage"] in lost:
                 reasons.setdefault(row["stage"], row["message"])
     return {stage: reasons.get(stage, "") for stage in sorted(lost)}

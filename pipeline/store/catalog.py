@@ -38,9 +38,16 @@ from read_json([{files}], filename = true, format = 'unstructured', columns = {{
 """
 _LATEST = "select run, trajectory, max(round) as round from all_judgements group by all"
 _SELECTED = "select run, max(coalesce(round, 0)) as latest from all_selections group by run"
-_STANDING = f"""
-select *, (stage not in {REPEATED} or unit = max(unit) over (partition by run, stage))::int as stands from all_funnel
+_UNITS = f"""
+select run, stage, max(unit) as latest from
+    (select run, stage, unit from all_funnel union all select run, stage, unit from all_measures)
+where stage in {REPEATED} group by run, stage
 """
+_STANDING = f"""
+select t.*, (t.unit = coalesce(u.latest, t.unit))::int as stands from all_{{table}} t left join ({_UNITS}) u using (run, stage)
+"""
+_UNIT = ("funnel", "failures", "measures")
+"""Tables of which the latest unit counts, where a stage looks at the run anew."""
 _DERIVED = {
     "judgements": f"select j.* from all_judgements j semi join ({_LATEST}) l using (run, trajectory, round)",
     "trajectories": """
@@ -62,7 +69,11 @@ _DERIVED = {
             sum(entered * stands)::bigint as entered, sum(kept * stands)::bigint as kept,
             sum(rejected * stands)::bigint as rejected, sum(failed * stands)::bigint as failed,
             sum(pending * stands)::bigint as pending, sum(tokens)::bigint as tokens, sum(cost) as cost
-        from ({_STANDING}) group by run, stage""",
+        from ({_STANDING.format(table="funnel")}) group by run, stage""",
+    **{
+        name: f"select * exclude (unit, stands) from ({_STANDING.format(table=name)}) where stands = 1"
+        for name in ("failures", "measures")
+    },
 }
 """Views that say more than their table; the table itself is then the view `all_NAME`."""
 
@@ -203,7 +214,7 @@ class Catalog:
                 if folder in ("*", _EMPTY) or any((runs / folder / "shards").glob(f"*/{table.name}.parquet"))
             )
             name = f"all_{table.name}" if table.name in _DERIVED else table.name
-            unit = " split_part(filename, '/', -2) as unit," if table.name == "funnel" else ""
+            unit = " split_part(filename, '/', -2) as unit," if table.name in _UNIT else ""
             distinct = f"distinct on (run, {', '.join(table.key)}) " if table.shared else ""
             made[name] = (
                 f"create view {name} as select {distinct}split_part(filename, '/', -4) as run,{unit}"

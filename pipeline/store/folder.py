@@ -258,12 +258,22 @@ class RunFolder:
                     raise _damaged_unit(folder, f"{name} is not what was written")
 
     def rows(
-        self, table: str, *, stage: str | None = None, columns: Iterable[str] | None = None
+        self,
+        table: str,
+        *,
+        stage: str | None = None,
+        columns: Iterable[str] | None = None,
+        latest: bool = False,
     ) -> Iterator[Row]:
-        """The rows of a table over all finished units, in the order of units. Raises RunError for a damaged shard."""
+        """The rows of a table over all finished units, in the order of units; with `latest` those of stages that look
+        at the run anew from their last unit only. Raises RunError for a damaged shard."""
         names = None if columns is None else list(columns)
         schema = TABLES[table]
-        for unit_stage, number in self.units(stage):
+        units = self.units(stage)
+        last = dict(units)
+        for unit_stage, number in units:
+            if latest and unit_stage in REPEATED and number != last[unit_stage]:
+                continue
             path = self.unit(unit_stage, number) / f"{schema.name}.parquet"
             if path.exists():
                 yield from read_rows(path, names)

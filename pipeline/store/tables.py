@@ -21,7 +21,7 @@ STAGES = (
     "documents rephrase"
 ).split()
 """The stages of a run in the order in which it walks through them; those of looking again come after."""
-REPEATED = ("selection", "judging")
+REPEATED = ("selection", "judging", "calibration", "agreement")
 """Stages each unit of which looks at the whole run anew: the latest counts, the others only cost what they cost."""
 
 

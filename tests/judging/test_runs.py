@@ -137,6 +137,13 @@ async def test_a_task_set_aside_is_told_with_the_evidence(run: Context, tmp_path
     aside = catalog.query("select subject, message from failures where kind = 'task set aside'").rows()
     assert aside
     assert all(subject.startswith("task_") and "attempts passed" in message for subject, message in aside)
+    assert await judge_again(run) == 3
+    gone = catalog.query("select count(*) from failures where kind = 'task set aside'").rows()
+    assert gone == [(0,)], "what an earlier judging set aside is told no longer"
+    rates = catalog.query(
+        "select count(*), count(distinct part) from measures where stage = 'selection'"
+    ).rows()
+    assert rates[0][0] == rates[0][1] > 0
 
 
 async def test_labels_go_out_and_come_back(run: Context, tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ def _measures(runs: Sequence[RunFolder]) -> str:
     rows = [
         (run.name, row["name"], row["part"], row["value"], row["n"])
         for run in runs
-        for row in run.rows("measures", columns=["name", "part", "value", "n"])
+        for row in run.rows("measures", columns=["name", "part", "value", "n"], latest=True)
         if row["name"] != "task_pass_rate"
     ]
     rows += [row for run in runs for row in _planted(run)]
