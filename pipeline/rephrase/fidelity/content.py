@@ -106,7 +106,12 @@ def _shares(one: Analysis, other: Analysis) -> list[Said]:
         mine = [item for item in figures if item.sentence in unit and not item.weak]
         known = sum(any(same(item, twin) for twin in there) for item in mine)
         if len(stems) >= _FEWEST + 3 * bool(formulas):
-            best = float(max(sum(has(stem, pool) for stem in stems) for pool in pools))
+            rows = [[has(stem, said) for said in other.stems] for stem in stems]
+            places = range(len(other.stems))
+            best = max(
+                (float(sum(row[at] or (at > 0 and row[at - 1]) for row in rows)) for at in places),
+                default=0.0,
+            )
             held.append((best / len(stems), unit, stems, (known, len(mine))))
     left = Counter(token.stem for token in other.tokens if token.stem)
     found = []

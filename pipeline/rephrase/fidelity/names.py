@@ -147,8 +147,11 @@ def _sure(token: Token) -> bool:
     return sum(character.isupper() for character in token.text) >= 2
 
 
+_GENITIVE = re.compile(r"['’]s?$")
+
+
 def _bare(token: Token) -> str:
-    return re.sub(r"['’]s?$", "", token.text).lower()
+    return _GENITIVE.sub("", token.text).lower()
 
 
 def _capital(tokens: list[Token], at: int, language: str, *, inside: bool = False) -> bool:

@@ -43,7 +43,7 @@ def quantities(analysis: Analysis) -> list[Quantity]:
 
 def figure(text: str, language: str) -> float:
     """The value of a number in figures: `1,234.5` in English is `1.234,5` in German."""
-    bare = re.sub(r"[ \u00a0\u202f\u2009'’]", "", text)
+    bare = _GAPS.sub("", text)
     dots, commas = bare.count("."), bare.count(",")
     if dots and commas:
         decimal = "." if bare.rfind(".") > bare.rfind(",") else ","
@@ -105,12 +105,13 @@ def _ordinal(tokens: list[Token], at: int, analysis: Analysis) -> Read | None:
                 value == 2 and at > 0 and tokens[at - 1].lower in numerals.ONES
             )  # `a second one` is another one
             return Quantity("ordinal", value, token.start, token.end, token.sentence, weak=weak), at + 1
-        for stem, value in _COMPOUND_ORDINALS.items():
-            if language == "de" and token.lower.startswith(stem) and _SUPERLATIVE.search(token.lower):
+        for stem, value in _COMPOUND_ORDINALS.items() if language == "de" else ():
+            if token.lower.startswith(stem) and _SUPERLATIVE.search(token.lower):
                 return Quantity("ordinal", value, token.start, token.end, token.sentence), at + 1
     return None
 
 
+_GAPS = re.compile(r"[ \u00a0\u202f\u2009'’]")
 _SUPERLATIVE = re.compile(r"ste[nrsm]?$")
 _COMPOUND_ORDINALS = {
     "zweit": 2,

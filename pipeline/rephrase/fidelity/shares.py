@@ -28,6 +28,7 @@ _HEADS: dict[str, float] = {
     "anderthalb": 1.5,
 }
 """What is said of a unit: `half an hour`, `Viertelstunde`, `media hora`."""
+_ALL_HEADS = tuple(_HEADS)
 _BEHIND = frozenset(
     {"of", "de", "der", "des", "du", "d'", "d’", "from", "as", ".", ",", "during", "after", ";", ")"}
 )
@@ -65,6 +66,8 @@ def _may_be_share(lower: str, language: str) -> bool:
 def _measured(tokens: list[Token], at: int) -> Read | None:
     """`half an hour`, `einen halben Liter`, `demi-tonne`, `Viertelstunde`: a number with a unit."""
     token = tokens[at]
+    if not token.lower.startswith(_ALL_HEADS):
+        return None
     for head, value in _HEADS.items():
         if not token.lower.startswith(head):
             continue
