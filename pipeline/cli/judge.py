@@ -46,7 +46,9 @@ def again(run: RunArgument, changes: WithOption = None, data: DataOption = None)
     folder = data_dir(data)
     number = asyncio.run(judge_again(open_run(folder, run, changes)))
     found = judge_diff(folder, f"{run}@0", f"{run}@{number}").to_json()
-    typer.echo(f"judged again as {run}@{number}: {found['common']} trajectories, moves {found['moves']}")
+    moves = ", ".join(f"{count} {move}" for move, count in found["moves"].items())
+    since = f"since the run's own judging: {moves}" if moves else "as the run's own judging says"
+    typer.echo(f"judged again as {run}@{number}: {found['common']} trajectories; {since}")
 
 
 @judge_app.command()
@@ -100,12 +102,16 @@ def diff(
     if json_output:
         typer.echo(json.dumps(figures))
         return
-    kappa = "-" if figures["kappa"] is None else f"{figures['kappa']:.3f}"
-    typer.echo(f"{figures['common']} in common, agreement {figures['agreement']}, kappa {kappa}")
+    typer.echo(f"{figures['common']} in common, {_agreement(figures)}")
     for move, count in figures["moves"].items():
         typer.echo(f"  {count:>6}  {move}")
     for check, count in figures["checks"].items():
         typer.echo(f"  {count:>6}  {check}")
+
+
+def _agreement(figures: dict[str, Any]) -> str:
+    kappa = "-" if figures["kappa"] is None else f"{figures['kappa']:.3f}"
+    return f"agreement {_percent(figures['agreement']['share'])}, kappa {kappa}"
 
 
 @judge_app.command("export")
@@ -137,11 +143,24 @@ def export_sample(
 def import_sample(
     run: RunArgument,
     file: Annotated[Path, typer.Argument(help="The labelled sheet.")],
+    json_output: JsonOption = False,
     data: DataOption = None,
 ) -> None:
     """Agreement and kappa of people and judges, per kind of check."""
+    from pipeline.records.errors import InputError
     from pipeline.stages.labels import import_labels
     from pipeline.stages.stored import open_run
 
-    figures = import_labels(open_run(data_dir(data), run), file.read_text(encoding="utf-8"))
-    typer.echo(json.dumps(figures, indent=2))
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} cannot be read as UTF-8 text: {error}.") from error
+    figures = import_labels(open_run(data_dir(data), run), text)
+    if json_output:
+        typer.echo(json.dumps(figures))
+        return
+    typer.echo(f"{figures['n']} labels ({figures['unlabelled']} missing): {_agreement(figures)}")
+    for kind, one in figures["by_kind"].items():
+        typer.echo(f"  {kind:<10} {one['n']:>5} labels, {_agreement(one)}")
+    for one in figures["disputed"]:
+        typer.echo(f"  {one['trajectory']}  {one['check']}: people say {one['human']}, judges {one['judge']}")

@@ -43,7 +43,8 @@ async def calibrate_run(
     if not stories:
         raise RunError(
             f"The run {folder.name} has no honest trajectory that passed, so nothing can be planted.",
-            way_out="Calibrate a run of the flow trajectories or all.",
+            way_out="Calibrate a run of the flow trajectories or all in which attempts passed; `tracemill stats` shows pass"
+            " rates.",
         )
     with folder.lock():
         number = 1 + max((number for _, number in folder.units(STAGE)), default=0)
