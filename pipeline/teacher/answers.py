@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping
+from itertools import takewhile
 
 from pipeline.records import Goal, Json, ReferenceCall, Task, World
 from pipeline.tasks.chains import PLACEHOLDER, fill
@@ -129,11 +130,21 @@ class Teller:
         table = source.split(".")[0]
         entity = self.world.words.entities[table]
         found = call.sources.get(name)
-        if found is None or found.kind != "read" or people(table):
+        if found is None or found.kind != "read" or people(table) or self._changed_since(call, name):
             return self._the(entity.noun)
         row = {k: self._written(k, v) for k, v in self._read(call, name).items() if v is not None}
         fitting = [text for text in entity.describe if set(PLACEHOLDER.findall(text)) <= set(row)]
         return self._view(fill(fitting[0], row)) if fitting else self._the(entity.noun)
+
+    def _changed_since(self, call: ReferenceCall, name: str) -> bool:
+        """Whether an earlier call has changed the thing after it was read: its row is no longer what was read."""
+        after = self.task.reference[call.sources[name].step or 0 :]
+        before = takewhile(lambda one: (one.tool, one.sources) != (call.tool, call.sources), after)
+        return any(
+            not home_of(self.world, one.tool).tool_by_name[one.tool].annotations.read_only
+            and call.arguments[name] in one.arguments.values()
+            for one in before
+        )
 
     def _view(self, description: str) -> str:
         return _agent_view(description) if self._language == "en" else description
