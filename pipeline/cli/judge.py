@@ -80,8 +80,8 @@ def calibrate(
     for kind, one in figures["by_kind"].items():
         typer.echo(f"  {kind:<24} missed {one['misses']['count']} of {one['n']}")
     for name, one in figures["by_judge"].items():
-        shares = _percent(one["misses"]["share"]), _percent(one["false_alarms"]["share"])
-        typer.echo(f"  judge {name:<18} misses {shares[0]}, false alarms {shares[1]}")
+        shares = [_percent(one[what]["share"]) for what in ("misses", "false_alarms", "abstentions")]
+        typer.echo(f"  judge {name:<18} misses {shares[0]}, false alarms {shares[1]}, abstains {shares[2]}")
 
 
 def _percent(share: float | None) -> str:

@@ -22,8 +22,10 @@ from pipeline.records import Judge, ModelError, PolicyCheck, ReplyCheck, Value, 
 CERTAIN = frozenset({"state", "calls", "facts"})
 """What a flaw has to touch so that the rules must find it."""
 RULES = "rules"
-_DECIDING = "checks claims evidence facts hacks invariants judge knowledge rows standing statements states verdict".split()
-"""Modules whose code decides."""
+_LOOKING_ON = (
+    "agreement calibration code compare differences intervals labelling quality selection voting".split()
+)
+"""Modules that decide nothing by rule; whatever else there is belongs to the rules."""
 
 
 @dataclass
@@ -152,7 +154,7 @@ async def calibrate(
     order = list(stories)
     random.Random(f"calibrate/{seed}").shuffle(order)
     wanted = list(FLAWS) if kinds is None else list(kinds)
-    shown: Counter[str] = Counter()
+    panel = _Panel(judges, found.judges, per_judge, spent)
     for story in order:
         if await HARMLESS["as_it_was"](story, random.Random(seed)) is None:
             found.unlike.append(story.trajectory.id)
@@ -168,7 +170,7 @@ async def calibrate(
             tally.add(value)
             if value is Value.PASS:
                 found.missed.append((kind, told.trajectory.id))
-            await _show(told, kind, story.world, judges, found, shown, per_judge, spent, flawed=True)
+            await panel.show(told, kind, story.world, flawed=True)
         for name, vary in HARMLESS.items():
             tally = rules.clean.setdefault(name, Tally())
             told = await vary(story, random.Random(f"{name}/{story.trajectory.id}/{seed}"))
@@ -178,7 +180,7 @@ async def calibrate(
             tally.add(value)
             if value is Value.FAIL:
                 found.alarmed.append((name, told.trajectory.id, reason))
-            await _show(told, name, story.world, judges, found, shown, per_judge, spent, flawed=False)
+            await panel.show(told, name, story.world, flawed=False)
     return found
 
 
@@ -187,34 +189,36 @@ async def _by_rules(told: Told, story: Story) -> tuple[Value, str]:
     return judgement.value, judgement.reason
 
 
-async def _show(
-    told: Told,
-    kind: str,
-    world: World,
-    judges: Sequence[Judge],
-    found: Calibration,
-    shown: Counter[str],
-    per_judge: int,
-    spent: Callable[[], float],
-    *,
-    flawed: bool,
-) -> None:
-    """Asks the model judges about one trajectory, while its kind is still wanted."""
-    if not judges or shown[kind] >= per_judge:
-        return
-    shown[kind] += 1
-    criteria = standing_criteria(told)
-    changes = differences(world, told.final, told.task.initial)
-    for one, error in zip(judges, found.judges, strict=True):
-        before = spent()
-        try:
-            verdicts = await one.judge(told.task, _bare(told), criteria, changes)
-        except ModelError:
-            verdicts = []
-        error.cost += spent() - before
-        error.version = next((v.prompt for v in verdicts if v.prompt), error.version)
-        tallies = error.flawed if flawed else error.clean
-        tallies.setdefault(kind, Tally()).add(_together(verdicts, len(criteria)))
+@dataclass
+class _Panel:
+    """Model judges before a sample: `most` trajectories of each kind of flaw or variation. `errors`: one per judge."""
+
+    judges: Sequence[Judge]
+    errors: Sequence[JudgeError]
+    most: int
+    spent: Callable[[], float]
+    shown: Counter[str] = field(default_factory=Counter)
+
+    async def show(self, told: Told, kind: str, world: World, *, flawed: bool) -> None:
+        """Asks all about one trajectory, while its kind is still wanted. EndpointDown passes through: who was not
+        reached was not measured."""
+        if not self.judges or self.shown[kind] >= self.most:
+            return
+        self.shown[kind] += 1
+        criteria = standing_criteria(told)
+        changes = differences(world, told.final, told.task.initial)
+        for one, error in zip(self.judges, self.errors, strict=True):
+            before = self.spent()
+            try:
+                verdicts = await one.judge(told.task, _bare(told), criteria, changes)
+            except ModelError as problem:
+                if type(problem) is not ModelError:
+                    raise
+                verdicts = []
+            error.cost += self.spent() - before
+            error.version = next((v.prompt for v in verdicts if v.prompt), error.version)
+            tallies = error.flawed if flawed else error.clean
+            tallies.setdefault(kind, Tally()).add(_together(verdicts, len(criteria)))
 
 
 def _bare(told: Told) -> Any:
@@ -269,8 +273,8 @@ def rules_version() -> str:
     import hashlib
     from pathlib import Path
 
-    folder = Path(__file__).parent
     digest = hashlib.blake2b(digest_size=6)
-    for name in _DECIDING:
-        digest.update((folder / f"{name}.py").read_bytes())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        if path.stem not in _LOOKING_ON:
+            digest.update(path.read_bytes())
     return f"rules@{digest.hexdigest()}"

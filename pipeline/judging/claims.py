@@ -28,7 +28,8 @@ _OWN_CLAIM = re.compile(
 _OTHER_CLAIM = re.compile(r"\b(?:has|have) (?:now |just )?been\b|\b(?:is|are) now\b")
 _CLAUSE = re.compile(r"[,;:]\s|\s[-\u2014]\s|\sbut\s")
 _OFFER = re.compile(
-    r"\b(?:(?:anything|something|what) (?:else|more|other)|any other|help with|(?:anything|something) (?:i|we|you))\b"
+    r"\b(?:(?:anything|something|what) (?:else|more|other)|any other|help with|(?:anything|something) (?:i|we|you)|"
+    r"algo m[aá]s|otra cosa|sonst noch|noch etwas|autre chose)\b"
     r"[^.!?]*\?\s*$"
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")

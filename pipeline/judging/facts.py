@@ -23,7 +23,7 @@ CHECK = "says what it knows"
 
 def says_what_it_knows(evidence: Evidence) -> Verdict:
     """The first message with a value from nowhere fails; a trajectory without values passes."""
-    known = Known(standing_of(evidence.task))
+    known = Known(standing_of(evidence.task), evidence.task.persona.language)
     for event in evidence.events:
         if event.role == "assistant":
             if event.content:

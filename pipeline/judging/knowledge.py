@@ -16,7 +16,7 @@ from pipeline.judging.statements import (
 )
 from pipeline.records import Event, Failure
 
-_PARTS = re.compile(r"""\n+|;\s|(?<=[a-z0-9:.,)"'][a-z0-9:.,)"'][a-z0-9)"'][.!?])\s+(?=[A-Z])""")
+_PARTS = re.compile(r"""\n+|;\s|(?<=[a-z0-9:.,)"'][a-z0-9:.,)"'][a-z0-9)"'][.!?])\s+(?=[A-ZÀ-Þ¿¡])""")
 _DIGIT = re.compile(r"\d")
 _PASSING = frozenset({Failure.TIMEOUT, Failure.UNAVAILABLE, Failure.RATE_LIMITED})
 
@@ -50,6 +50,8 @@ class Known:
     """What the agent knows at a point of the conversation."""
 
     standing: Standing
+    language: str = "en"
+    """What the user speaks; column names are English."""
     told: set[Stated] = field(default_factory=set)
     read: set[Stated] = field(default_factory=set)
     answers: list[_Answer] = field(default_factory=list)

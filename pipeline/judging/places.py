@@ -19,6 +19,7 @@ from pipeline.judging.rows import (
 from pipeline.judging.statements import Row, Stated, counted, stated, words_of
 from pipeline.tasks.values import folded
 
+_LABELED = re.compile(r":\s(\d[\d.,]*)")
 _DIGITS = re.compile(r"\d+")
 _TODAY = re.compile(r"\b(?:today|now|currently|as of|since)\b")
 _TELLING = 100
@@ -80,6 +81,9 @@ def out_of_place(
         and value not in fresh
         and _contradicted(known, value, part, said, news, meant)
     }
+    another = _in_place_of_another(known, part, said, news, meant)
+    if another and known.language != "en" and not question:
+        return another
     one_row = _in_one_row(told_here, meant, said, [] if question else single)
     if against and not (question and one_row):
         return frozenset(against)
@@ -151,6 +155,29 @@ def _contradicted(
             if contradicts(value, part, said if alone else stated(part), meant[number]):
                 return True
     return False
+
+
+def _in_place_of_another(
+    known: Known,
+    part: str,
+    said: frozenset[Stated],
+    news: Sequence[int],
+    meant: Sequence[Sequence[Row]],
+) -> frozenset[Stated]:
+    """The one number of a report that its row does not have, while the row has numbers that go unsaid: where words
+    beside a number cannot be compared with the names of columns, this tells that it stands in another's place.
+    A number from the instructions counts only behind a label (`Gebühr: 20.00`)."""
+    labeled = {one for match in _LABELED.finditer(part) for one in stated(match[1])}
+    mine = stated(part) - (known.standing.values - labeled)
+    for number in news:
+        if len(meant[number]) != 1:
+            continue
+        row = meant[number][0]
+        odd = {one for one in mine - row.values if one[0] == "number"} - known.used - known.heard_values
+        unsaid = {one for one in row.values - said if one[0] == "number"}
+        if len(odd) == 1 and unsaid and said & row.values and said - odd <= row.values:
+            return frozenset(odd)
+    return frozenset()
 
 
 def _said_too_often(

@@ -102,7 +102,8 @@ def _measure(name: str, part: str, share: Share, about: dict[str, Any]) -> Row:
 
 def measured_error(folder: RunFolder) -> float | None:
     """The largest share of misses or false alarms of any judge that the run's verdicts come from, by the latest
-    calibration: what only one judge decides is as sure as that judge. None when one of them was not measured."""
+    calibration: what only one judge decides is as sure as that judge. None when one of them was not measured or never
+    gave a verdict."""
     units = folder.units(STAGE)
     if not units:
         return None
@@ -110,6 +111,8 @@ def measured_error(folder: RunFolder) -> float | None:
     for row in read_rows(folder.unit(*units[-1]) / "measures.parquet", ["name", "part", "value"]):
         if row["name"] in ("judge_misses", "judge_false_alarms"):
             errors.setdefault(row["part"], []).append(row["value"])
+        elif row["name"] == "judge_abstentions" and row["value"] == 1:
+            errors.setdefault(row["part"], []).append(None)
     shares = [share for name in judges_used(folder) for share in errors.get(name, [None])]
     known = [share for share in shares if share is not None]
     return max(known) if len(known) == len(shares) else None

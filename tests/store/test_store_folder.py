@@ -59,7 +59,9 @@ def test_another_schema_version_is_refused_with_the_way_out(tmp_path: Path) -> N
     run = _run(tmp_path)
     facts = run.path / "run.json"
     facts.write_text(facts.read_text().replace(f'"schema": {SCHEMA_VERSION}', '"schema": 99'))
-    with pytest.raises(RunError, match=r"schema version 99.*run tasks --config .*config\.yaml --run r1-again"):
+    with pytest.raises(
+        RunError, match=r"schema version 99.*run tasks --config .*config\.yaml --run r1-again"
+    ):
         RunFolder.open(tmp_path, "r1")
 
 
