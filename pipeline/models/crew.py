@@ -12,6 +12,8 @@ from pathlib import Path
 
 _LOOK_SECONDS = 5.0
 """A member whose process was killed leaves no trace in the folder's time; so often is looked for those."""
+_TICK_NS = 50_000_000
+"""A folder's time moves in ticks: two changes within one leave the same time, so a fresh one says nothing yet."""
 _MEMBER = ".member"
 
 
@@ -26,6 +28,7 @@ class Crew:
         self._folder = folder
         self._clock = clock
         self._seen = -1
+        self._settled = False
         self._seen_at = 0.0
         self._rank, self._size = 0, 1
         folder.mkdir(parents=True, exist_ok=True)
@@ -55,9 +58,10 @@ class Crew:
     def _look(self) -> None:
         changed = os.stat(self._folder).st_mtime_ns
         now = self._clock()
-        if changed == self._seen and now - self._seen_at < _LOOK_SECONDS:
+        if changed == self._seen and self._settled and now - self._seen_at < _LOOK_SECONDS:
             return
         self._seen, self._seen_at = changed, now
+        self._settled = time.time_ns() - changed > _TICK_NS
         here = sorted(
             one for one in self._folder.glob(f"*{_MEMBER}") if one.name == self._name or _alive(one)
         )
