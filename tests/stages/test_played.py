@@ -194,7 +194,7 @@ def test_a_model_plays_the_tools_and_what_it_gets_wrong_is_the_tools_failure(
     assert json.loads(done[0]["record"])["versions"]["simulator"] == "player"
     assert {row["role"] for row in folder.rows("model_calls")} == {"simulator"}
     met = {row["fault"] for row in folder.rows("calls") if row["fault"]}
-    assert met >= {"partial", "timeout_after"}
+    assert "timeout_after" in met
     for row in done:
         again = asyncio.run(replay_trajectory(tmp_path / "data", row["id"]))
         assert again.same, again.text
