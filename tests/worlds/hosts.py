@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -117,31 +117,21 @@ async def container() -> AsyncIterator[Open]:
             yield open_one
 
 
+SQL = Case(
+    name="sql",
+    opener=sql,
+    ability="exact",
+    write=("add", {"name": "gear", "amount": 5}),
+    read=("look", {}),
+    shown=lambda rows: {"name": "gear", "amount": 5, "price": None} in rows,
+    other_write=("add", {"name": "gear", "amount": 6}),
+    refused=("take", {"name": "zero", "amount": 3}),
+    code="TOO_FEW",
+    invalid=("add", {"name": "gear"}),
+)
 CASES = (
-    Case(
-        name="sql",
-        opener=sql,
-        ability="exact",
-        write=("add", {"name": "gear", "amount": 5}),
-        read=("look", {}),
-        shown=lambda rows: {"name": "gear", "amount": 5, "price": None} in rows,
-        other_write=("add", {"name": "gear", "amount": 6}),
-        refused=("take", {"name": "zero", "amount": 3}),
-        code="TOO_FEW",
-        invalid=("add", {"name": "gear"}),
-    ),
-    Case(
-        name="simulated",
-        opener=simulated,
-        ability="exact",
-        write=("add", {"name": "gear", "amount": 5}),
-        read=("look", {}),
-        shown=lambda rows: {"name": "gear", "amount": 5, "price": None} in rows,
-        other_write=("add", {"name": "gear", "amount": 6}),
-        refused=("take", {"name": "zero", "amount": 3}),
-        code="TOO_FEW",
-        invalid=("add", {"name": "gear"}),
-    ),
+    SQL,
+    replace(SQL, name="simulated", opener=simulated),
     Case(
         name="live",
         opener=live,
