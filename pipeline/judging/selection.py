@@ -82,13 +82,17 @@ def similarity(left: Candidate, right: Candidate) -> float:
 
 
 def select(candidates: Iterable[Candidate], config: SelectionConfig) -> list[Choice]:
-    """A choice for every attempt, tasks in the order of their first one. Only what passed is kept; unscored never."""
+    """A choice for every attempt, tasks in the order of their first one. Only what passed is kept; unscored never.
+
+    Nor is an attempt with a planted flaw, which is known whatever the judges said: it measures them.
+    """
     choices: list[Choice] = []
     for task, attempts in _by_task(candidates).items():
         passed = [one for one in attempts if one.value is Value.PASS]
         scored = [one for one in attempts if one.value is not Value.UNSCORED]
         rate = len(passed) / len(scored) if scored else None
-        kept, why = _kept(passed, config)
+        kept, why = _kept([one for one in passed if not one.trajectory.planted], config)
+        why |= {one.id: "a planted flaw that no judge found" for one in passed if one.trajectory.planted}
         for one in attempts:
             reason = why.get(one.id) or (
                 "not scored" if one.value is Value.UNSCORED else f"did not pass: {one.reason}"

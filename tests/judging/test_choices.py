@@ -99,6 +99,14 @@ def test_best_and_shortest(stories: list[Story]) -> None:
     assert kept(stories, rule="diverse", per_task=2) == ["one", "other"]
 
 
+def test_a_planted_flaw_is_never_kept(stories: list[Story]) -> None:
+    one, *_ = candidates(stories)
+    flawed = Candidate(one.trajectory.replace(planted=("wrong_number",)), P, 1.0, "")
+    (choice,) = select([flawed], SelectionConfig())
+    assert not choice.kept
+    assert "planted" in choice.reason
+
+
 def test_every_choice_has_a_reason(stories: list[Story]) -> None:
     choices = {c.trajectory: c for c in select(candidates(stories), SelectionConfig())}
     assert all(choice.reason for choice in choices.values())
