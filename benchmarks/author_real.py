@@ -48,7 +48,7 @@ PLACES = (
     ("farming/shares/vegetable box", "Households order weekly boxes, pause and resume them."),
 )
 CONFIG = AuthorSection(tools=(4, 5), rows=4, repairs=2, words=False, max_tokens=900, sketch=True)
-WHOLE_TOKENS = 2200
+WHOLE_TOKENS = 3000
 
 
 @dataclass
@@ -151,7 +151,7 @@ async def measure(
     url: str, model: str, places: Sequence[int], ways: Sequence[str], into: Path | None
 ) -> list[Score]:
     config = ModelsConfig(
-        endpoints={"default": EndpointConfig(base_url=url)},
+        endpoints={"default": EndpointConfig(base_url=url, first_byte_timeout=1800, answer_timeout=3600)},
         models={"m": Model(name="local", structured="json_schema", max_tokens=WHOLE_TOKENS)},
         limits=Limits(concurrency=1),
         repairs=0,

@@ -100,9 +100,12 @@ class Evidence:
     def known(self) -> list[frozenset[Stated]]:
         """For each event the values that were told, read or instructed before it."""
         found: list[frozenset[Stated]] = []
-        so_far: frozenset[Stated] = frozenset()
+        so_far: set[Stated] = set()
+        seen: frozenset[Stated] = frozenset()
         for event in self.events:
-            found.append(so_far)
+            if len(so_far) > len(seen):
+                seen = frozenset(so_far)
+            found.append(seen)
             if event.role == "tool":
                 so_far |= result_of(event.content).values
             elif event.role != "assistant":

@@ -81,9 +81,10 @@ def out_of_place(
         and value not in fresh
         and _contradicted(known, value, part, said, news, meant)
     }
-    another = _in_place_of_another(known, part, said, news, meant)
-    if another and known.language != "en" and not question:
-        return another
+    if known.language != "en" and not question:
+        another = _in_place_of_another(known, part, said, news, meant)
+        if another:
+            return another
     one_row = _in_one_row(told_here, meant, said, [] if question else single)
     if against and not (question and one_row):
         return frozenset(against)
@@ -180,13 +181,18 @@ def _in_place_of_another(
     return frozenset()
 
 
+def says_twice(part: str) -> bool:
+    """Whether the same digits stand twice in a statement."""
+    digits = _DIGITS.findall(part)
+    return len(set(digits)) < len(digits)
+
+
 def _said_too_often(
     known: Known, values: frozenset[Stated], part: str, meant: Sequence[Sequence[Row]]
 ) -> frozenset[Stated]:
     """Values of one row that a statement on it says more often than the row has them, while the row has another
     one of their kind that is not said (`from 4 to 4 February`, `20.00 each, 20 left`)."""
-    digits = _DIGITS.findall(part)
-    if len(set(digits)) == len(digits):
+    if not says_twice(part):
         return frozenset()
     doubled = {value: count for value, count in counted(part).items() if count > 1}
     rows = [rows[0] for rows in meant if len(rows) == 1 and values <= rows[0].values]

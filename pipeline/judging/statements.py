@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -18,6 +18,8 @@ from pipeline.tasks.values import folded
 
 Stated = tuple[str, float | str]
 """A value: its kind (`number`, `date`, `year`, `time`, `code`) and its canonical form."""
+
+_NOTHING: frozenset[Stated] = frozenset()
 
 _MONTHS = "january february march april may june july august september october november december".split()
 _MONTH = {
@@ -43,34 +45,72 @@ _LISTED = re.compile(r"^\s*\d{1,2}[.)]\s", re.MULTILINE)
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
 
 
-_SHORT = 48
+_LEADS = re.compile(rf"(?:[ap]m|of|de|{_NAMES})\b")
+_TRAILS = re.compile(rf"\b(?:{_NAMES})\.?$")
 
 
 @lru_cache(maxsize=200_000)
 def stated(text: str) -> frozenset[Stated]:
     """The values that a text states. The numbers of a numbered list are none."""
     if _DIGIT.search(text) is None:
-        return frozenset()
+        return _NOTHING
     if "\n" in text:
         text = _LISTED.sub("", text)
-    low = text.casefold()
-    return frozenset(_values(low if len(low) < _SHORT else _around_digits(low)))
+    words = text.casefold().split()
+    found: set[Stated] = set()
+    for start, end, alone in _stretches(words):
+        if alone:
+            found.update(*filter(None, map(_in_word, words[start:end])))
+        else:
+            found |= _in_stretch(" ".join(words[start:end]))
+    return frozenset(found)
 
 
-def _around_digits(text: str) -> str:
-    """The words with digits and two words on each side of them: all that can matter, and mostly far less text."""
-    words = text.split()
-    parts: list[str] = []
-    end = 0
+def _stretches(words: Sequence[str]) -> Iterator[tuple[int, int, bool]]:
+    """Where words with digits stand, with two words on each side of them, which is all that can matter; and whether
+    each of those words is a value by itself."""
+    start, end, alone = 0, -1, True
     for position, word in enumerate(words):
-        if word.isalpha() or _DIGIT.search(word) is None:
+        if _in_word(word) is None:
             continue
-        start = max(position - 2, 0)
-        if start > end:
-            parts.append("|")
-        parts += words[max(start, end) : position + 3]
+        if position - 2 > end:
+            if end > 0:
+                yield start, end, alone
+            start, alone = max(position - 2, 0), True
         end = position + 3
-    return " ".join(parts)
+        alone = alone and not _in_phrase(words, position)
+    if end > 0:
+        yield start, end, alone
+
+
+@lru_cache(maxsize=100_000)
+def _in_stretch(text: str) -> frozenset[Stated]:
+    return frozenset(_values(text))
+
+
+@lru_cache(maxsize=100_000)
+def _in_word(word: str) -> frozenset[Stated] | None:
+    """The values of a word by itself; None without a digit. Words come again in many texts, texts seldom do."""
+    return frozenset(_values(word)) if _DIGIT.search(word) else None
+
+
+def _in_phrase(words: Sequence[str], position: int) -> bool:
+    """Whether a word with digits may be part of a longer value: `14 July`, `the 14th of July`, `7 pm`."""
+    following = words[position + 1 : position + 2]
+    if following and _leads(following[0]):
+        return True
+    before = position - 2 if position > 1 and words[position - 1] == "the" else position - 1
+    return before >= 0 and _trails(words[before])
+
+
+@lru_cache(maxsize=100_000)
+def _leads(word: str) -> bool:
+    return _LEADS.match(word) is not None
+
+
+@lru_cache(maxsize=100_000)
+def _trails(word: str) -> bool:
+    return _TRAILS.search(word) is not None
 
 
 def _values(text: str) -> Iterator[Stated]:
@@ -102,9 +142,15 @@ def counted(text: str) -> Counter[Stated]:
 @lru_cache(maxsize=50_000)
 def full_dates(text: str) -> frozenset[str]:
     """The dates that a text states with their year, as `2026-07-14`."""
+    words = text.casefold().split()
+    stretches = (" ".join(words[start:end]) for start, end, _ in _stretches(words))
+    return frozenset().union(*map(_dates_in, stretches))
+
+
+@lru_cache(maxsize=50_000)
+def _dates_in(text: str) -> frozenset[str]:
     found = set()
-    low = text.casefold()
-    for match in _STATED.finditer(low if len(low) < _SHORT else _around_digits(low)):
+    for match in _STATED.finditer(text):
         if match.lastgroup in ("iso", "day_month", "month_day"):
             values = dict(_values(match[0]))
             if "year" in values:
@@ -136,9 +182,6 @@ class Row:
         return self.cells.get(column, _NOTHING)
 
 
-_NOTHING: frozenset[Stated] = frozenset()
-
-
 @dataclass(frozen=True, slots=True)
 class Result:
     """The rows of one result, and by what each of them can be told from the others."""
@@ -158,7 +201,7 @@ class Result:
         values = frozenset.intersection(*(row.values for row in self.rows))
         columns = {one: cell for one, cell in self.rows[0].cells.items() if cell <= values}
         places = {value: self.rows[0].places[value] for value in values}
-        row = Row({}, columns, values, frozenset(), places, frozenset())
+        row = Row(self.rows[0].columns, columns, values, frozenset(), places, frozenset())
         return (row, row)
 
 

@@ -169,12 +169,14 @@ def _tool_checks(world: World, goals: Sequence[Goal], calls: Sequence[ReferenceC
             continue
         last = mine[-1]
         yield _final_check(world, goals[index], index, mine)
-        for call in mine[:-1]:
-            if any(
-                source.kind == "read" and source.step is not None and calls[source.step] is call
-                for source in last.sources.values()
-            ):
-                yield _look_first(last, call, index)
+        read = [
+            calls[source.step]
+            for source in last.sources.values()
+            if source.kind == "read" and source.step is not None
+        ]
+        looked = [call.tool for call in mine[:-1] if any(call is one for one in read)]
+        for tool in dict.fromkeys(looked):  # two rows may have been looked up by one tool
+            yield _look_first(last, tool, index)
 
 
 def _final_check(world: World, goal: Goal, index: int, mine: Sequence[ReferenceCall]) -> ToolCheck:
@@ -205,11 +207,11 @@ def _final_check(world: World, goal: Goal, index: int, mine: Sequence[ReferenceC
     )
 
 
-def _look_first(last: ReferenceCall, call: ReferenceCall, index: int) -> ToolCheck:
+def _look_first(last: ReferenceCall, tool: str, index: int) -> ToolCheck:
     if last.withdrawn:
-        return ToolCheck(name=f"looks with {call.tool} ({index + 1})", mode="must", tool=call.tool)
+        return ToolCheck(name=f"looks with {tool} ({index + 1})", mode="must", tool=tool)
     return ToolCheck(
-        name=f"{call.tool} before {last.tool} ({index + 1})", mode="before", tool=call.tool, other=last.tool
+        name=f"{tool} before {last.tool} ({index + 1})", mode="before", tool=tool, other=last.tool
     )
 
 
@@ -254,10 +256,12 @@ def _policy_checks(world: World, calls: Sequence[ReferenceCall], offered: Collec
     for tool in tools:
         if tool.annotations.read_only or tool.name not in world.words.tools:
             continue
+        terms = [n for n, about in world.words.tools[tool.name].arguments.items() if about.consent]
         for name, about in world.words.tools[tool.name].arguments.items():
             if about.consent:
+                which = f" with {name}" if len(terms) > 1 else ""
                 yield PolicyCheck(
-                    name=f"consent before {tool.name}",
+                    name=f"consent before {tool.name}{which}",
                     rule=about.consent,
                     form="consent",
                     tool=tool.name,
