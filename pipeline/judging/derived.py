@@ -34,13 +34,20 @@ def derived(known: Known, value: Stated, part: str, whole: str) -> bool:
 
 
 def left_over(known: Known, amount: float, whole: str) -> bool:
-    """`and 3 more` after some rows of a list; also what was said to be more of something."""
-    stating = [one for one in parts(whole) if not MORE.search(one) or "," in one]
-    rows = whole.count(";") or whole.count("\n- ")  # rows may be said without any number in them
+    """`and 3 more` after some rows of a list, counted where each row stands by itself; also what was said to be more
+    of something."""
     lists = [len(answer.rows) for answer in known.answers if len(answer.rows) > 1]
-    met = ("number", amount) in known.told | known.read
+    if ("number", amount) in known.told:
+        return True
+    rows = whole.count("; ") or whole.count("\n- ")  # rows may be said without any number in them
+    if rows > 1:
+        own_line = "\n" in whole and MORE.search(whole.rsplit("\n", 1)[1]) is not None
+        return any(length - rows + own_line == amount for length in lists) or any(
+            length - rows == amount for length in lists
+        )
+    stating = [one for one in parts(whole) if not MORE.search(one) or "," in one]
     left = {length - shown for length in lists for shown in (len(stating), rows)}
-    return not left.isdisjoint({amount - 1, amount, amount + 1}) or met
+    return not left.isdisjoint({amount - 1, amount, amount + 1}) or ("number", amount) in known.read
 
 
 def _computed(known: Known, amount: float, part: str) -> bool:

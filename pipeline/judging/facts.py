@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pipeline.judging.columns import misfiled
 from pipeline.judging.derived import MORE, derived, left_over, of_another_year
 from pipeline.judging.evidence import Evidence
 from pipeline.judging.knowledge import Known, parts
@@ -30,14 +31,12 @@ def says_what_it_knows(evidence: Evidence) -> Verdict:
                 for part in parts(event.content):
                     unknown = strange(known, part, event.content)
                     if unknown:
-                        return verdict(
-                            check=CHECK,
-                            kind="facts",
-                            value=Value.FAIL,
-                            owner=Owner.AGENT,
-                            evidence=(event.index,),
-                            reason=f"said {_shown(unknown)} without having been told or read it: {part[:160]}",
-                        )
+                        why = f"said {_shown(unknown)} without having been told or read it: {part[:160]}"
+                        return verdict(CHECK, "facts", Value.FAIL, Owner.AGENT, (event.index,), why)
+                odd = misfiled(known, event.content)
+                if odd:
+                    why = f"said {_shown(odd)}, which is not what its row has at this place of the list"
+                    return verdict(CHECK, "facts", Value.FAIL, Owner.AGENT, (event.index,), why)
             for call in event.calls:
                 known.asked(call.raw)
         else:

@@ -103,6 +103,12 @@ def _stem(word: str) -> str:
     return word[:-1] if word.endswith("s") and len(word) > 3 else word
 
 
+def beside_stem(column: str, words: Iterable[str]) -> bool:
+    """Whether one of some words stands in the name of a column."""
+    own = {_stem(word) for word in column.casefold().split("_") if len(word) > 2}
+    return not own.isdisjoint(map(_stem, words))
+
+
 def about(row: Row, column: str, value: Stated) -> frozenset[str]:
     """Words that say what a cell is about: its column, the names in its row, and its own words."""
     cell = row.columns[column]

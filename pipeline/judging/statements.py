@@ -134,6 +134,11 @@ def _values(text: str) -> Iterator[Stated]:
                 yield "year", float(raw[-4:])
 
 
+def is_month(word: str) -> bool:
+    """Whether a word in lower case names a month in any of the languages."""
+    return word in _MONTH
+
+
 def counted(text: str) -> Counter[Stated]:
     """How often a text states each value."""
     return Counter(_values(text.casefold()))
