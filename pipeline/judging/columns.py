@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from pipeline.judging.knowledge import Known
 from pipeline.judging.rows import beside_stem, meant_rows
-from pipeline.judging.statements import Result, Row, Stated, is_month, stated, words_of
+from pipeline.judging.statements import MONTH_NAMES, Result, Row, Stated, is_month, stated, words_of
 from pipeline.tasks.values import folded
 
 Place = tuple[str, str, str]
@@ -20,7 +20,7 @@ Place = tuple[str, str, str]
 
 _ITEMS = re.compile(r"\n+|;\s")
 _CLAUSES = re.compile(r",(?! (?:19|20)\d\d\b)")
-_ENDS = re.compile(r"[.!?]\s+(?=[A-ZÀ-Þ¿¡])")
+_ENDS = re.compile(rf"[.!?]\s+(?=[A-ZÀ-Þ¿¡])(?!(?i:{MONTH_NAMES})\b)")
 _PLAIN = re.compile(r"[^\W\d_]+")
 
 

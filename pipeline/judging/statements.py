@@ -26,14 +26,14 @@ _MONTH = {
     **{name: number for number in range(1, 13) for name in month_names(number)},
     **{name: number for number, month in enumerate(_MONTHS, 1) for name in (month, month[:3])},
 }
-_NAMES = "|".join(sorted(_MONTH, key=len, reverse=True))
+MONTH_NAMES = "|".join(sorted(_MONTH, key=len, reverse=True))
 _STATED = re.compile(
     rf"""
     (?P<iso>\d{{4}}-\d{{2}}-\d{{2}}(?:t(?=\d{{2}}:))?)
     |(?P<clock>(?:\b|(?<=\dt))\d{{1,2}}:\d{{1,2}}(?::\d{{2}})?(?:\s?[ap]m\b)?)
     |(?P<hour>\b\d{{1,2}}\s?[ap]m\b)
-    |(?P<day_month>\b\d{{1,2}}(?:st|nd|rd|th|\.)?\s(?:of\s|de\s)?(?:{_NAMES})\b(?:,?\s(?:de\s)?(?:19|20)\d{{2}}\b(?![.,]\d))?)
-    |(?P<month_day>\b(?:{_NAMES})\.?\s(?:the\s)?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s(?:19|20)\d{{2}}\b(?![.,]\d))?)
+    |(?P<day_month>\b\d{{1,2}}(?:st|nd|rd|th|\.)?\s(?:of\s|de\s)?(?:{MONTH_NAMES})\b(?:,?\s(?:de\s)?(?:19|20)\d{{2}}\b(?![.,]\d))?)
+    |(?P<month_day>\b(?:{MONTH_NAMES})\.?\s(?:the\s)?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s(?:19|20)\d{{2}}\b(?![.,]\d))?)
     |(?P<code>\b(?:[a-z]+[-_]?\d|\d+[a-z])[a-z0-9_-]*)
     |(?P<number>\d+(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)
     """,
@@ -45,8 +45,8 @@ _LISTED = re.compile(r"^\s*\d{1,2}[.)]\s", re.MULTILINE)
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
 
 
-_LEADS = re.compile(rf"(?:[ap]m|of|de|{_NAMES})\b")
-_TRAILS = re.compile(rf"\b(?:{_NAMES})\.?$")
+_LEADS = re.compile(rf"(?:[ap]m|of|de|{MONTH_NAMES})\b")
+_TRAILS = re.compile(rf"\b(?:{MONTH_NAMES})\.?$")
 
 
 @lru_cache(maxsize=200_000)
