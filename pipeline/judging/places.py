@@ -167,13 +167,16 @@ def _in_place_of_another(
 ) -> frozenset[Stated]:
     """The one number of a report that its row does not have, while the row has numbers that go unsaid: where words
     beside a number cannot be compared with the names of columns, this tells that it stands in another's place.
-    A number from the instructions counts only behind a label (`Gebühr: 20.00`)."""
+    A number from the instructions counts only behind a label (`Gebühr: 20.00`); what a later result has is in place."""
     labeled = {one for match in _LABELED.finditer(part) for one in stated(match[1])}
     mine = stated(part) - (known.standing.values - labeled)
-    for number in news:
+    for position, number in enumerate(news):
         if len(meant[number]) != 1:
             continue
         row = meant[number][0]
+        for later in news[position + 1 :]:
+            if len(meant[later]) == 1:
+                mine = mine - (meant[later][0].values - row.values)
         odd = {one for one in mine - row.values if one[0] == "number"} - known.used - known.heard_values
         unsaid = {one for one in row.values - said if one[0] == "number"}
         if len(odd) == 1 and unsaid and said & row.values and said - odd <= row.values:

@@ -145,7 +145,9 @@ def _wanted(live: SqlWorld, change: RowChange, columns: Sequence[str], key: Sequ
         elif index in key and len(key) == 1:
             continue
         name = quoted(column)
-        if isinstance(value, str) and (value.startswith(live.clock[:16]) or generated(value)):
+        known = change.old is not None and change.old[index] == value  # the key of a row that was there before
+        made = isinstance(value, str) and (value.startswith(live.clock[:16]) or generated(value))
+        if made and not known:
             if change.old is None:
                 parts.append(f"{name} is not null")
             else:
@@ -182,11 +184,11 @@ def _tool_checks(world: World, goals: Sequence[Goal], calls: Sequence[ReferenceC
 def _final_check(world: World, goal: Goal, index: int, mine: Sequence[ReferenceCall]) -> ToolCheck:
     """The call that a goal comes down to: made, refused, or, where the user decided against it, not made."""
     last = mine[-1]
+    kinds = {name: source.kind for name, source in last.sources.items()}
     predicates = {
         name: Predicate(op="eq", value=value)
         for name, value in last.arguments.items()
-        if not generated(str(value))
-        and (last.sources.get(name) is None or last.sources[name].kind != "fixed")
+        if kinds.get(name) == "told" or (kinds.get(name) != "fixed" and not generated(str(value)))
     }
     if last.withdrawn:
         return ToolCheck(

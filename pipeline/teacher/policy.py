@@ -112,23 +112,17 @@ class TeacherPolicy:
             yield self._flawed(self._say.say("refuse", self._rng, reason="our rules do not allow it."))
             return
         for step, call in calls:
-            if step in self._results:
-                continue  # read along with an earlier call
-            last = step == calls[-1][0]
-            if (
-                last
-                and self._flaw
-                and self._flaw.kind in ("false_claim", "skipped_call")
-                and self._flaw.takes(index)
-            ):
-                yield self._flawed(self._tell.claim(call))
-                return
-            yield from self._gather(call, [one for _, one in calls])
-            yield from self._confirm(call)
-            if call.withdrawn:
-                yield self._turn(self._say.say("left", self._rng))
-                return
-            yield from self._perform(step, call, calls)
+            if step not in self._results:  # else it was read along with an earlier call
+                claims = self._flaw and self._flaw.kind in ("false_claim", "skipped_call")
+                if claims and step == calls[-1][0] and self._flaw and self._flaw.takes(index):
+                    yield self._flawed(self._tell.claim(call))
+                    return
+                yield from self._gather(call, [one for _, one in calls])
+                yield from self._confirm(call)
+                if call.withdrawn:
+                    yield self._turn(self._say.say("left", self._rng))
+                    return
+                yield from self._perform(step, call, calls)
             done = self._results[step]
             if not done.ok and not done.unseen:
                 yield self._turn(self._refusal(goal, call, done))
@@ -204,7 +198,8 @@ class TeacherPolicy:
             yield turn
             for (position, one), made in zip(group, turn.calls, strict=True):
                 outcome = self._outcome(made, one)
-                if position == step or outcome.ok:  # a companion that failed is made again in its turn
+                final = outcome.ok or (one.error is not None and outcome.code == one.error)
+                if position == step or final:  # a companion that failed in passing is made again in its turn
                     self._results[position] = outcome
             done = self._results[step]
             if (

@@ -172,11 +172,14 @@ def _sentence(text: str) -> str:
 
 
 def _clauses(stated: Sequence[str], and_: str) -> str:
-    parts = [text.strip().rstrip(".") for text in stated]
+    """What is stated, as one sentence; a value that is a sentence (a message to be sent) keeps one of its own."""
+    texts = [text.strip() for text in stated]
+    ended = [text for text in texts if text.endswith((".", "!", "?"))]
+    parts = [text for text in texts if text not in ended]
     if not parts:
-        return ""
+        return " ".join([*ended[:1], *map(_sentence, ended[1:])])
     joined = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {and_} {parts[-1]}"
-    return joined + "."
+    return " ".join([joined + ".", *map(_sentence, ended)])
 
 
 def _lowered(text: str) -> str:
