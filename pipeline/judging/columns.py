@@ -8,7 +8,7 @@ are called.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pipeline.judging.knowledge import Known
 from pipeline.judging.rows import beside_stem, meant_rows
@@ -30,23 +30,31 @@ def misfiled(known: Known, message: str) -> frozenset[Stated]:
     items = _ITEMS.split(message)
     if len(items) < 2:
         return frozenset()
-    result = next((one.result for one in reversed(known.answers) if len(one.rows) > 1), None)
-    if result is None:
-        return frozenset()
+    found = [_against(items, one.result) for one in known.answers if len(one.rows) > 1]
+    most = max((count for count, _ in found), default=0)
+    odd = [values for count, values in found if count == most]
+    return odd[-1] if odd and all(odd) else frozenset()
+
+
+def _against(items: Sequence[str], result: Result) -> tuple[int, frozenset[Stated]]:
+    """How many items say what a row of a list has, which tells whether they are about this list, and the values that
+    break with a column of it."""
     places: dict[Place, list[tuple[Stated, Row]]] = {}
+    right = 0
     for item in items:
-        row = _row_of(item, result)
-        for place, value in _placed(item) if row else ():
-            places.setdefault(place, []).append((value, row))  # type: ignore[arg-type]
-    return frozenset().union(*(_odd(place, said) for place, said in places.items()))
+        values = stated(item)
+        rows = _rows_of(item, values, result)
+        right += bool(values) and any(values <= row.values for row in rows)
+        for place, value in _placed(item) if len(rows) == 1 else ():
+            places.setdefault(place, []).append((value, rows[0]))
+    return right, frozenset().union(*(_odd(place, said) for place, said in places.items()))
 
 
-def _row_of(item: str, result: Result) -> Row | None:
-    """The one row that an item is about."""
+def _rows_of(item: str, values: frozenset[Stated], result: Result) -> Sequence[Row]:
+    """The rows that an item may be about."""
     low = folded(item)
-    marks = frozenset(value for value in stated(item) if value[0] != "number")
-    rows = meant_rows(result, marks, low, words_of(low))
-    return rows[0] if len(rows) == 1 else None
+    marks = frozenset(value for value in values if value[0] != "number")
+    return meant_rows(result, marks, low, words_of(low))
 
 
 def _placed(item: str) -> Iterator[tuple[Place, Stated]]:

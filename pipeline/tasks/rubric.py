@@ -145,7 +145,9 @@ def _wanted(live: SqlWorld, change: RowChange, columns: Sequence[str], key: Sequ
         elif index in key and len(key) == 1:
             continue
         name = quoted(column)
-        known = change.old is not None and change.old[index] == value  # the key of a row that was there before
+        known = (
+            change.old is not None and change.old[index] == value
+        )  # the key of a row that was there before
         made = isinstance(value, str) and (value.startswith(live.clock[:16]) or generated(value))
         if made and not known:
             if change.old is None:

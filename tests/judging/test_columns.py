@@ -58,6 +58,14 @@ def test_of_two_items_the_words_have_to_name_the_column() -> None:
         assert says_what_it_knows(evidence).value is value
 
 
+def test_a_list_may_be_told_after_another_was_read() -> None:
+    slots = [{"slot": f"T0{n}", "starts": f"2026-04-{n} 10:15", "minutes": 30} for n in (17, 18, 19)]
+    booked = [{"booking": f"B0{n}", "talk": "storm advice", "minutes": n} for n in (20, 60, 90)]
+    message = "April 17 at 10:15, 30 minutes; April 18 at 10:15, 30 minutes; April 19 at 10:15, 30 minutes."
+    turns = (("user", "Move it."), ("tool", slots), ("tool", booked), ("user", "B090."), ("agent", message))
+    assert says_what_it_knows(told(*turns)).value is Value.PASS
+
+
 def test_a_year_behind_a_date_is_part_of_it() -> None:
     rows = [{"item": "reset", "issued": "2025-12-13", "still_due": 25.4}]
     rows.append({"item": "rescue", "issued": "2026-01-18", "still_due": 7.0})
