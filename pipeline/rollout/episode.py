@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from pipeline.config.trajectories import LimitsConfig
@@ -240,21 +240,16 @@ class Episode:
         for number, call in calls:
             self._calls += 1
             self._watch_loop(call)
-            if number >= self.limits.calls_per_turn:
-                message = f"At most {self.limits.calls_per_turn} calls in one turn."
-                await self._refuse(call, Failure.LIMIT_EXCEEDED, message)
-            elif call.name not in self._offered:
-                await self._refuse(call, Failure.UNKNOWN_TOOL, f"There is no tool named {call.name!r}.")
-            elif call.arguments is None:
-                await self._refuse(call, *_bad_arguments(call, self.limits.argument_chars))
+            if said := refusal(call, number, self._offered, self.limits):
+                self._refuse(call, said)
             else:
-                answer = await self._faulty.call(call.name, call.arguments)
+                answer = await self._faulty.call(call.name, call.arguments or {})
                 self._add_result(call, answer.result, fault=answer.fault)
 
-    async def _refuse(self, call: ToolCall, code: Failure, message: str) -> None:
+    def _refuse(self, call: ToolCall, said: tuple[str, str]) -> None:
         self._faulty.recount([call.name])
         ref = self.host.snapshot().ref
-        self._add_result(call, CallResult(False, None, (str(code), message), ref, ref))
+        self._add_result(call, CallResult(False, None, said, ref, ref))
 
     def _add_result(self, call: ToolCall, result: CallResult, fault: object = None) -> None:
         snapshot = None
@@ -361,10 +356,21 @@ class Episode:
         self.commit = commit
 
 
-def _bad_arguments(call: ToolCall, limit: int) -> tuple[Failure, str]:
-    if len(call.raw) > limit:
-        return Failure.INVALID_ARGUMENTS, f"The arguments are longer than {limit} characters."
-    return Failure.INVALID_JSON, f"The arguments are not a JSON object (of at most {DEPTH} levels)."
+def refusal(
+    call: ToolCall, number: int, offered: Collection[str], limits: LimitsConfig
+) -> tuple[str, str] | None:
+    """Code and message where the engine refuses a call before any host sees it; `number` is its place in the turn."""
+    if number >= limits.calls_per_turn:
+        return str(Failure.LIMIT_EXCEEDED), f"At most {limits.calls_per_turn} calls in one turn."
+    if call.name not in offered:
+        return str(Failure.UNKNOWN_TOOL), f"There is no tool named {call.name!r}."
+    if call.arguments is not None:
+        return None
+    if len(call.raw) > limits.argument_chars:
+        return str(
+            Failure.INVALID_ARGUMENTS
+        ), f"The arguments are longer than {limits.argument_chars} characters."
+    return str(Failure.INVALID_JSON), f"The arguments are not a JSON object (of at most {DEPTH} levels)."
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

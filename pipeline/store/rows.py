@@ -10,6 +10,7 @@ from pipeline.records import (
     AgentProfile,
     Event,
     Judgement,
+    RunError,
     Snapshot,
     Task,
     ToolCall,
@@ -169,7 +170,17 @@ _PLAIN = (
 def trajectory_of(row: Row, events: Iterable[Row]) -> Trajectory:
     """The trajectory that a row of `trajectories` and its rows of `events` hold."""
     ordered = sorted(events, key=lambda event: int(event["index"]))
-    return Trajectory.model_validate({**json.loads(row["record"]), "events": [event_of(e) for e in ordered]})
+    read: list[Event] = []
+    try:
+        for one in ordered:
+            read.append(event_of(one))
+        return Trajectory.model_validate({**json.loads(row["record"]), "events": read})
+    except ValueError as error:  # JSON or values that were never written
+        what = f"event {ordered[len(read)]['index']}" if len(read) < len(ordered) else "record"
+        raise RunError(
+            f"The {what} of trajectory {row['id']} cannot be read: {str(error).splitlines()[0]}.",
+            way_out="Its shard was changed after it was written; delete the unit's folder and resume the run.",
+        ) from error
 
 
 def _call_rows(trajectory: Trajectory) -> list[Row]:
