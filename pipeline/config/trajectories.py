@@ -38,6 +38,12 @@ class LimitsConfig(Section):
 class LiveConfig(Section):
     """Real MCP servers as tool hosts; how they are launched stands in `tools.ingest`."""
 
+    tasks: int = Field(default=0, ge=0)
+    """Tasks to propose on the run's MCP servers themselves (`--mcp`), spread evenly; each is proven there. 0: none."""
+    servers: tuple[str, ...] = ()
+    """Names of the servers that tasks are made for; empty: all that could be listed."""
+    tools: int = Field(default=14, ge=1, le=64)
+    """Tools of one server that an agent is given, at most."""
     session: Literal["episode", "shared"] = "episode"
     """Whether each episode has a server to itself, or all episodes of a process use one."""
     episodes: int = Field(default=8, ge=1)

@@ -9,6 +9,8 @@ from pipeline.records.tools import Domain, ToolSpec
 
 SIMULATED = "simulated"
 """The archetype of worlds whose tools are played."""
+LIVE = "live"
+"""The archetype of worlds whose tools belong to a real server: they hold words and no state."""
 
 
 class Invariant(Record):
@@ -128,10 +130,10 @@ class World(Record):
         return {tool.name: tool for tool in self.tools}
 
     @property
-    def simulated(self) -> bool:
-        """Whether its tools have no implementation and are played by a simulator; programs, where there are any, are
-        then only the teacher's reading of them."""
-        return self.archetype == SIMULATED
+    def foreign(self) -> bool:
+        """Whether its tools are not executed here: they are played by a simulator, and programs, where there are any,
+        are only the teacher's reading of them; or they belong to a real server."""
+        return self.archetype in (SIMULATED, LIVE)
 
     @property
     def policy_text(self) -> str:

@@ -19,6 +19,7 @@ from pipeline.stages.code import code_task_units, code_tasks_unit, code_unit, co
 from pipeline.stages.context import Context
 from pipeline.stages.environment import environment_unit, environment_units
 from pipeline.stages.evolve import evolve_unit, evolve_units
+from pipeline.stages.live_tasks import live_tasks_unit, live_tasks_units
 from pipeline.stages.mcp import mcp_unit, mcp_units
 from pipeline.stages.paused import rounds
 from pipeline.stages.played import played_unit, played_units
@@ -44,6 +45,7 @@ STAGES: dict[str, Stage] = {
     "mcp": Stage(mcp_units, mcp_unit),
     "tasks": Stage(lambda context: len(task_units(context)), tasks_unit),
     "played": Stage(played_units, played_unit),
+    "live_tasks": Stage(live_tasks_units, live_tasks_unit),
     "environment": Stage(environment_units, environment_unit),
     "trajectories": Stage(lambda context: len(trajectory_units(context)), trajectories_unit),
     "resumed": Stage(lambda context: rounds(context, "trajectories"), resumed_unit),
@@ -56,7 +58,7 @@ STAGES: dict[str, Stage] = {
 }
 
 _TOOLS = ("worlds", "domains", "evolve", "mcp")
-_TASKS = (*_TOOLS, "tasks", "played", "environment")
+_TASKS = (*_TOOLS, "tasks", "played", "live_tasks", "environment")
 _ATTEMPTS = (*_TASKS, "trajectories", "resumed")
 _CODE = ("code_tasks", "code", "resumed_code")
 _REPHRASE = ("documents", "rephrase")

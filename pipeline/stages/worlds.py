@@ -7,7 +7,7 @@ from pathlib import Path
 from pipeline.assets import asset
 from pipeline.config import Config
 from pipeline.records import ConfigError, World, WorldError
-from pipeline.records.worlds import SIMULATED
+from pipeline.records.worlds import LIVE, SIMULATED
 from pipeline.stages.context import Context, Tally
 from pipeline.store import domain_row, gather, tool_row, world_row
 from pipeline.worlds.admission import admit
@@ -62,7 +62,7 @@ async def worlds_unit(context: Context, number: int) -> None:
 def admitted_worlds(context: Context) -> list[str]:
     """Ids of the admitted worlds whose tools are programs, in the order of the shards."""
     rows = context.folder.rows("worlds", columns=("id", "admitted", "archetype"))
-    return [row["id"] for row in rows if row["admitted"] and row["archetype"] != SIMULATED]
+    return [row["id"] for row in rows if row["admitted"] and row["archetype"] not in (SIMULATED, LIVE)]
 
 
 def read_worlds(context: Context, ids: set[str]) -> dict[str, World]:

@@ -52,11 +52,41 @@ def build_rubric(
         checks.extend(found if number == 0 else (_elsewhere(check, live.world) for check in found))
     for guest in toolset.worlds[len(lives.copies) :]:
         checks.append(StateCheck(name=f"nothing changes in {guest}", sql=NOTHING_CHANGES, world=guest))
-    checks.extend(_tool_checks(world, goals, calls))
-    checks.extend(_reply_checks(goals, told))
-    checks.extend(_policy_checks(world, calls, offered))
-    checks.extend(_habit_checks(world, calls, agent.confirms))
+    checks.extend(_conduct_checks(world, offered, goals, calls, told, agent))
     checks.extend(_recovery_checks(world, faults))
+    return _rubric(goals, calls, checks)
+
+
+def stateless_rubric(
+    world: World,
+    toolset: Toolset,
+    goals: Sequence[Goal],
+    calls: Sequence[ReferenceCall],
+    told: dict[int, tuple[str, ...]],
+    agent: AgentProfile,
+) -> Rubric:
+    """The rubric of a task whose state nobody sees, as on a live server: calls, replies and conduct."""
+    offered = {tool.name for tool in toolset.tools}
+    return _rubric(goals, calls, _conduct_checks(world, offered, goals, calls, told, agent))
+
+
+def _conduct_checks(
+    world: World,
+    offered: Collection[str],
+    goals: Sequence[Goal],
+    calls: Sequence[ReferenceCall],
+    told: dict[int, tuple[str, ...]],
+    agent: AgentProfile,
+) -> list[Check]:
+    return [
+        *_tool_checks(world, goals, calls),
+        *_reply_checks(goals, told),
+        *_policy_checks(world, calls, offered),
+        *_habit_checks(world, calls, agent.confirms),
+    ]
+
+
+def _rubric(goals: Sequence[Goal], calls: Sequence[ReferenceCall], checks: Sequence[Check]) -> Rubric:
     return Rubric(
         criteria=tuple(goal.intent for goal in goals),
         pattern=tuple(_expected(call) for call in calls),

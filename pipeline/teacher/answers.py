@@ -8,11 +8,13 @@ from collections.abc import Callable, Mapping
 from itertools import takewhile
 
 from pipeline.records import Goal, Json, ReferenceCall, Task, World
+from pipeline.records.worlds import LIVE
 from pipeline.tasks.chains import PLACEHOLDER, fill
 from pipeline.tasks.money import money_columns
 from pipeline.tasks.persons import people
 from pipeline.tasks.values import written
 from pipeline.teacher.grammar import capital, speech, tidy
+from pipeline.teacher.plainly import told_plainly
 from pipeline.teacher.told import told_columns
 from pipeline.worlds.mixed import home_of
 from pipeline.worlds.tongues import pack, tongue_of
@@ -62,6 +64,8 @@ class Teller:
     def result(self, call: ReferenceCall, value: Json) -> str:
         """The result of the last call of a goal."""
         words = self.world.words.tools[call.tool]
+        if home_of(self.world, call.tool).archetype == LIVE:
+            return told_plainly(value, self._rng, {fact.spoken for fact in self.task.facts})
         if isinstance(value, list):
             return self._list(call, value)
         row = value if isinstance(value, dict) else {}

@@ -79,7 +79,7 @@ def test_names_and_schemas_give_entities_programs_and_toolsets() -> None:
     sets = toolsets(tools(), 14)
     assert [one.name for one in sets if "-and-" in one.name]
     world = played_world(sets[0], 7)
-    assert world.simulated
+    assert world.foreign
     assert world == played_world(sets[0], 7)
     assert world.seed != played_world(sets[0], 8).seed
     without = {tool.name for tool in world.tools if tool.program is None}

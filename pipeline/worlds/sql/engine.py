@@ -37,7 +37,7 @@ class Runtime:
 @lru_cache(maxsize=512)
 def _runtime(world_id: str, limits: Limits) -> Runtime:
     world = _WORLDS[world_id]
-    programs = [tool for tool in world.tools if tool.program is not None or not world.simulated]
+    programs = [tool for tool in world.tools if tool.program is not None or not world.foreign]
     tools = {tool.name: compile_tool(tool, world.name) for tool in programs}
     image = build_image(world, limits)
     prove_tools(tools.values(), image, world, limits)
