@@ -8,7 +8,9 @@ are called.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 from pipeline.judging.knowledge import Known
 from pipeline.judging.rows import beside_stem, meant_rows
@@ -21,6 +23,7 @@ Place = tuple[str, str, str]
 _ITEMS = re.compile(r"\n+|;\s")
 _CLAUSES = re.compile(r",(?! (?:19|20)\d\d\b)")
 _ENDS = re.compile(rf"[.!?]\s+(?=[A-ZÀ-Þ¿¡])(?!(?i:{MONTH_NAMES})\b)")
+_FIRST = re.compile(r"(\d[\d.,:]*)")
 _PLAIN = re.compile(r"[^\W\d_]+")
 
 
@@ -30,48 +33,75 @@ def misfiled(known: Known, message: str) -> frozenset[Stated]:
     items = _ITEMS.split(message)
     if len(items) < 2:
         return frozenset()
-    found = [_against(items, one.result) for one in known.answers if len(one.rows) > 1]
-    most = max((count for count, _ in found), default=0)
-    odd = [values for count, values in found if count == most]
-    return odd[-1] if odd and all(odd) else frozenset()
+    lists = {id(one.result): one.result for one in reversed(known.answers) if len(one.rows) > 1}
+    if not lists:
+        return frozenset()
+    said = [_item(item) for item in items]
+    meant = [[_rows_of(one, result) for one in said] for result in lists.values()]
+    right = [_right(said, rows) for rows in meant]
+    odd = [_against(said, rows) for rows, count in zip(meant, right, strict=True) if count == max(right)]
+    return odd[0] if all(odd) else frozenset()
 
 
-def _against(items: Sequence[str], result: Result) -> tuple[int, frozenset[Stated]]:
-    """How many items say what a row of a list has, which tells whether they are about this list, and the values that
-    break with a column of it."""
-    places: dict[Place, list[tuple[Stated, Row]]] = {}
-    right = 0
-    for item in items:
-        values = stated(item)
-        rows = _rows_of(item, values, result)
-        right += bool(values) and any(values <= row.values for row in rows)
-        for place, value in _placed(item) if len(rows) == 1 else ():
-            places.setdefault(place, []).append((value, rows[0]))
-    return right, frozenset().union(*(_odd(place, said) for place, said in places.items()))
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One item of a list in a message: what it states, and its words."""
+
+    text: str
+    values: frozenset[Stated]
+    marks: frozenset[Stated]
+    low: str
+    words: frozenset[str]
 
 
-def _rows_of(item: str, values: frozenset[Stated], result: Result) -> Sequence[Row]:
-    """The rows that an item may be about."""
-    low = folded(item)
+@lru_cache(maxsize=50_000)
+def _item(text: str) -> _Item:
+    values = stated(text)
+    low = folded(text)
     marks = frozenset(value for value in values if value[0] != "number")
-    return meant_rows(result, marks, low, words_of(low))
+    return _Item(text, values, marks, low, words_of(low))
 
 
-def _placed(item: str) -> Iterator[tuple[Place, Stated]]:
+def _right(said: Sequence[_Item], rows: Sequence[Sequence[Row]]) -> int:
+    """How many items say what a row of a list has, which tells whether they are about this list."""
+    return sum(
+        bool(one.values) and any(one.values <= row.values for row in of)
+        for one, of in zip(said, rows, strict=True)
+    )
+
+
+def _against(said: Sequence[_Item], rows: Sequence[Sequence[Row]]) -> frozenset[Stated]:
+    """The values that break with a column of a list."""
+    places: dict[Place, list[tuple[Stated, Row]]] = {}
+    for one, of in zip(said, rows, strict=True):
+        if len(of) == 1:
+            for place, value in _placed(one.text):
+                places.setdefault(place, []).append((value, of[0]))
+    return frozenset().union(*(_odd(place, said) for place, said in places.items()))
+
+
+def _rows_of(item: _Item, result: Result) -> Sequence[Row]:
+    """The rows that an item may be about."""
+    return meant_rows(result, item.marks, item.low, item.words)
+
+
+@lru_cache(maxsize=50_000)
+def _placed(item: str) -> tuple[tuple[Place, Stated], ...]:
     """The values of an item with their places; a clause with two of a kind says too little about either."""
+    found: list[tuple[Place, Stated]] = []
     for clause in _CLAUSES.split(_ENDS.split(item, maxsplit=1)[0]):
-        by_kind: dict[str, list[Stated]] = {}
-        for value in stated(clause):
-            by_kind.setdefault(value[0], []).append(value)
-        for kind in ("number", "date"):
-            if len(by_kind.get(kind, ())) == 1:
+        values = stated(clause)
+        for kind in ("number", "date") if values else ():
+            mine = [value for value in values if value[0] == kind]
+            if len(mine) == 1:
                 before, behind = _beside(clause)
-                yield (kind, before, behind), by_kind[kind][0]
+                found.append(((kind, before, behind), mine[0]))
+    return tuple(found)
 
 
 def _beside(clause: str) -> tuple[str, str]:
     """The words before and behind the first number of a clause, names of months left out."""
-    before, _, rest = re.split(r"(\d[\d.,:]*)", folded(clause), maxsplit=1)
+    before, _, rest = _FIRST.split(folded(clause), maxsplit=1)
     left = [word for word in _PLAIN.findall(before) if not is_month(word)]
     right = [word for word in _PLAIN.findall(rest) if not is_month(word)]
     return (left[-1] if left else "", right[0] if right else "")

@@ -27,90 +27,122 @@ class MadeCall:
     segment: int
 
 
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """The tools of a task by what they may do."""
+
+    task: Task
+    writes: frozenset[str]
+    destructive: frozenset[str]
+
+
+_OFFERED: dict[int, Offered] = {}
+"""By identity of the task, which the value keeps alive: attempts at one task come one after the other."""
+
+
+def _offered(task: Task) -> Offered:
+    found = _OFFERED.get(id(task))
+    if found is None:
+        if len(_OFFERED) > 256:
+            _OFFERED.clear()
+        tools = task.agent.toolset.tools
+        writes = frozenset(tool.name for tool in tools if not tool.annotations.read_only)
+        destructive = frozenset(tool.name for tool in tools if tool.annotations.destructive)
+        found = _OFFERED[id(task)] = Offered(task, writes, destructive)
+    return found
+
+
+def _made(answer: Event, asked: int, call: ToolCall, segment: int) -> MadeCall:
+    return MadeCall(
+        index=answer.index,
+        asked=asked,
+        name=answer.name,
+        arguments=call.arguments or {},
+        ok=bool(answer.ok),
+        code=answer.error_code,
+        landed=bool(answer.ok) or bool(answer.fault and answer.fault.committed),
+        changed=answer.before != answer.after,
+        segment=segment,
+    )
+
+
 class Evidence:
     """Views of one trajectory, each computed once."""
+
+    segments: list[int]
+    """For each event the number of the goal that is being pursued: -1 before the first, past the last one when the
+    user says goodbye."""
+    calls: list[MadeCall]
+    """All answered calls in order. An endpoint may use a call id again in a later turn."""
+    unanswered: list[int]
+    """Events with a call that got no answer before the agent's next turn."""
+    spoken: list[Event]
+    """The agent's messages with words."""
+    writes: frozenset[str]
+    """Names of the tools that may change something."""
 
     def __init__(self, task: Task, trajectory: Trajectory) -> None:
         self.task = task
         self.trajectory = trajectory
         self.events: Sequence[Event] = trajectory.events
+        offered = _offered(task)
+        self.writes, self.destructive = offered.writes, offered.destructive
+        self._read()
 
-    @cached_property
-    def segments(self) -> list[int]:
-        """For each event the number of the goal that is being pursued: -1 before the first, past the last one when
-        the user says goodbye."""
-        found, current = [], -1
-        for event in self.events:
-            if event.role == "user" and event.note in ("act:open", "act:next"):
-                current += 1
-            elif event.note == "act:close":
-                current = len(self.task.goals)
-            found.append(current)
-        return found
-
-    @cached_property
-    def calls(self) -> list[MadeCall]:
-        """All answered calls in order. An endpoint may use a call id again in a later turn."""
-        found: list[MadeCall] = []
+    def _read(self) -> None:
+        """One pass over the events, since there are many trajectories."""
+        self.segments, self.calls, self.unanswered, self.spoken = [], [], [], []
         asked: dict[str, tuple[int, ToolCall]] = {}
-        for event in self.events:
-            if event.role == "assistant" and event.calls:
-                asked = {call.id: (event.index, call) for call in event.calls}
-            elif event.role == "tool" and event.call_id in asked:
-                index, call = asked[event.call_id]
-                found.append(
-                    MadeCall(
-                        index=event.index,
-                        asked=index,
-                        name=event.name,
-                        arguments=call.arguments or {},
-                        ok=bool(event.ok),
-                        code=event.error_code,
-                        landed=bool(event.ok) or bool(event.fault and event.fault.committed),
-                        changed=event.before != event.after,
-                        segment=self.segments[event.index],
-                    )
-                )
-        return found
-
-    @cached_property
-    def unanswered(self) -> list[int]:
-        """Events with a call that got no answer before the agent's next turn."""
-        found: list[int] = []
         waiting: dict[str, int] = {}
+        current = -1
         for event in self.events:
-            if event.role == "tool":
+            role = event.role
+            if role == "tool":
+                self.segments.append(current)
                 waiting.pop(event.call_id, None)
+                if event.call_id in asked:
+                    self.calls.append(_made(event, *asked[event.call_id], current))
                 continue
-            found.extend(waiting.values())
-            waiting = {call.id: event.index for call in event.calls}
-        return [*found, *waiting.values()]
+            note = event.note
+            if role == "user" and note in ("act:open", "act:next"):
+                current += 1
+            elif note == "act:close":
+                current = len(self.task.goals)
+            self.segments.append(current)
+            if waiting:
+                self.unanswered.extend(waiting.values())
+                waiting = {}
+            if event.calls:
+                waiting = {call.id: event.index for call in event.calls}
+                if role == "assistant":
+                    asked = {call.id: (event.index, call) for call in event.calls}
+            if role == "assistant" and event.content and not event.content.isspace():
+                self.spoken.append(event)
+        self.unanswered.extend(waiting.values())
 
     @cached_property
-    def writes(self) -> frozenset[str]:
-        """Names of the tools that may change something."""
-        return frozenset(
-            tool.name for tool in self.task.agent.toolset.tools if not tool.annotations.read_only
-        )
+    def sources(self) -> list[tuple[int, frozenset[Stated]]]:
+        """The values that were told, read or instructed, by the event that states them."""
+        return [
+            (
+                event.index,
+                result_of(event.content).values if event.role == "tool" else stated(event.content),
+            )
+            for event in self.events
+            if event.role != "assistant"
+        ]
 
-    def writes_in(self, segment: int) -> list[MadeCall]:
-        return [call for call in self.calls if call.segment == segment and call.name in self.writes]
+    def strange(self, values: frozenset[Stated], before: int) -> frozenset[Stated]:
+        """Those of some values that nothing before an event had stated."""
+        for index, known in self.sources:
+            if index >= before or not values:
+                break
+            values = values - known
+        return values
 
-    @cached_property
-    def known(self) -> list[frozenset[Stated]]:
-        """For each event the values that were told, read or instructed before it."""
-        found: list[frozenset[Stated]] = []
-        so_far: set[Stated] = set()
-        seen: frozenset[Stated] = frozenset()
-        for event in self.events:
-            if len(so_far) > len(seen):
-                seen = frozenset(so_far)
-            found.append(seen)
-            if event.role == "tool":
-                so_far |= result_of(event.content).values
-            elif event.role != "assistant":
-                so_far |= stated(event.content)
-        return found
+    def known(self, before: int) -> frozenset[Stated]:
+        """The values that were told, read or instructed before an event."""
+        return frozenset().union(*(known for index, known in self.sources if index < before))
 
     @cached_property
     def background(self) -> tuple[str, list[int]]:
@@ -128,13 +160,10 @@ class Evidence:
     def heard_of(self, phrase: str, before: int) -> bool:
         """Whether a folded phrase stood in anything the agent had seen before an event."""
         text, lengths = self.background
-        place = text.find(phrase)
-        return 0 <= place < lengths[before]
+        return text.find(phrase, 0, lengths[before]) >= 0
 
-    @cached_property
-    def spoken(self) -> list[Event]:
-        """The agent's messages with words."""
-        return [event for event in self.events if event.role == "assistant" and event.content.strip()]
+    def writes_in(self, segment: int) -> list[MadeCall]:
+        return [call for call in self.calls if call.segment == segment and call.name in self.writes]
 
     def said(self, *, segment: int | None = None, before: int | None = None) -> Iterator[Event]:
         """The agent's messages with words, of one segment or before one event."""

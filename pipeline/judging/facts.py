@@ -14,10 +14,12 @@ from pipeline.judging.derived import MORE, derived, left_over, of_another_year
 from pipeline.judging.evidence import Evidence
 from pipeline.judging.knowledge import Known, parts
 from pipeline.judging.places import meant_in, misplaced, out_of_place, says_twice
+from pipeline.judging.rows import meant_rows
 from pipeline.judging.standing import standing_of
-from pipeline.judging.statements import Stated, stated
+from pipeline.judging.statements import Stated, counted, stated, words_of
 from pipeline.judging.verdict import verdict
 from pipeline.records import Owner, Value, Verdict
+from pipeline.tasks.values import folded
 
 CHECK = "says what it knows"
 
@@ -72,19 +74,24 @@ def strange(known: Known, part: str, whole: str) -> frozenset[Stated]:
 
 
 def _as_read(known: Known, values: frozenset[Stated], part: str) -> bool:
-    """Whether all values of a statement stand in the one row that was read last: nothing below finds fault with that.
-    Most statements of most agents are such ones, and this is quick."""
+    """Whether all values of a statement stand in the one row that was read last, or in the one row of the list read
+    last that it names: nothing below finds fault with that. Most statements of most agents are such ones, and this is
+    quick."""
     if not known.answers:
         return False
     last = known.answers[-1]
+    if not (last.final and known.fresh < len(known.answers) and last.rows and values <= last.values):
+        return False
+    if len(last.rows) > 1:
+        marks = frozenset(value for value in values if value[0] != "number")
+        low = folded(part)
+        meant = meant_rows(last.result, marks, low, words_of(low))
+        if len(meant) != 1 or not values <= meant[0].values:
+            return False
     return (
-        len(last.rows) == 1
-        and last.final
-        and known.fresh < len(known.answers)
-        and values <= last.rows[0].values
-        and "more" not in part
+        "more" not in part
         and "other" not in part
-        and not says_twice(part)
+        and not (says_twice(part) and any(count > 1 for count in counted(part).values()))
         and not of_another_year(known, part)
     )
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from functools import lru_cache
 
 from pipeline.judging.statements import Result, Row, Stated, stated
 from pipeline.tasks.values import folded
 
 
-def meant_rows(result: Result, marks: frozenset[Stated], low: str, words: set[str]) -> Sequence[Row]:
+def meant_rows(result: Result, marks: frozenset[Stated], low: str, words: Set[str]) -> Sequence[Row]:
     """The rows of one result that a statement is about: those whose code or name stands in it and in no other row,
     else those with all dates and times that are stated, else those with one that no other row has, else all.
 

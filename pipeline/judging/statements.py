@@ -56,7 +56,37 @@ def stated(text: str) -> frozenset[Stated]:
         return _NOTHING
     if "\n" in text:
         text = _LISTED.sub("", text)
-    words = text.casefold().split()
+    low = " ".join(text.casefold().split())
+    found: set[Stated] = set()
+    for match in _FROM_DIGIT.finditer(low):
+        start, end = low.rfind(" ", 0, match.start()) + 1, match.end()
+        if _has_neighbors(low, start, end):
+            return _in_stretches(low.split(" "))
+        found |= _in_word(low[start:end]) or _NOTHING
+    return frozenset(found)
+
+
+_FROM_DIGIT = re.compile(r"\d\S*")
+"""The rest of a word from its first digit."""
+
+
+def _has_neighbors(low: str, start: int, end: int) -> bool:
+    """Whether a word with digits may be part of a longer value, as `_in_phrase` has it, without taking the text apart:
+    most values stand alone."""
+    if end < len(low):
+        stop = low.find(" ", end + 1)
+        if _leads(low[end + 1 : stop] if stop >= 0 else low[end + 1 :]):
+            return True
+    if not start:
+        return False
+    before = low.rfind(" ", 0, start - 1) + 1
+    word = low[before : start - 1]
+    if word == "the" and before:
+        word = low[low.rfind(" ", 0, before - 1) + 1 : before - 1]
+    return _trails(word)
+
+
+def _in_stretches(words: Sequence[str]) -> frozenset[Stated]:
     found: set[Stated] = set()
     for start, end, alone in _stretches(words):
         if alone:
@@ -248,9 +278,10 @@ def first_word(text: str) -> str:
 _WORDS = re.compile(r"\w+")
 
 
-def words_of(text: str) -> set[str]:
+@lru_cache(maxsize=50_000)
+def words_of(text: str) -> frozenset[str]:
     """The words of a folded text."""
-    return set(_WORDS.findall(text))
+    return frozenset(_WORDS.findall(text))
 
 
 def _row(item: Json) -> Row:

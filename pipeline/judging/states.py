@@ -16,9 +16,9 @@ from pipeline.worlds.sql import RowChange, SqlWorld
 
 Answer = bool | str
 """Whether a query holds; a text says why it cannot be run."""
-_REMEMBERED = 200_000
+_REMEMBERED = 50_000
 _OPEN = 64
-_answers: dict[tuple[str, str, str, str], Answer] = {}
+_answers: dict[tuple[str, str, str, tuple[str, ...], str], dict[str, Answer]] = {}
 _worlds: dict[str, SqlWorld] = {}
 
 
@@ -26,15 +26,17 @@ def holding(
     world: World, final: Snapshot, queries: Sequence[str], initial: Sequence[str] = ()
 ) -> list[Answer]:
     """For each query whether its first value is true in a state; `changes` are those since the initial state."""
-    state = f"{final.state}{final.rows}" if world.log_tables else final.state
-    place = (world.id, f"{state}{list(initial) or ''}", final.clock)
-    missing = [sql for sql in dict.fromkeys(queries) if (*place, sql) not in _answers]
-    if missing:
+    rows = str(final.rows) if world.log_tables else ""
+    place = (world.id, final.state, rows, tuple(initial), final.clock)
+    known = _answers.get(place)
+    if known is None:
         if len(_answers) > _REMEMBERED:
             _answers.clear()
-        for sql, answer in zip(missing, _run(world, final, missing, initial), strict=True):
-            _answers[(*place, sql)] = answer
-    return [_answers[(*place, sql)] for sql in queries]
+        known = _answers[place] = {}
+    missing = [sql for sql in dict.fromkeys(queries) if sql not in known]
+    if missing:
+        known.update(zip(missing, _run(world, final, missing, initial), strict=True))
+    return [known[sql] for sql in queries]
 
 
 def _run(world: World, final: Snapshot, queries: Sequence[str], initial: Sequence[str]) -> list[Answer]:
@@ -159,12 +161,4 @@ def _decided(check: StateCheck, answer: Answer) -> Verdict:
 
 
 def _verdict(check: StateCheck, value: Value, owner: Owner, reason: str) -> Verdict:
-    return verdict(
-        check=check.name,
-        kind="state",
-        value=value,
-        owner=owner,
-        reason=reason,
-        mandatory=check.mandatory,
-        weight=check.weight,
-    )
+    return verdict(check.name, "state", value, owner, (), reason, check.mandatory, check.weight)
