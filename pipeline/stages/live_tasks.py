@@ -94,6 +94,7 @@ class Proposals:
     rows: Rows
     _refused: Counter[str] = field(default_factory=Counter)
     _answered: set[str] = field(default_factory=set)
+    _losses: int = 0
 
     def __post_init__(self) -> None:
         self._alike = Repository([*self.world.tools, *self.lent])
@@ -116,11 +117,9 @@ class Proposals:
             if key in seen:
                 continue
             seen.add(key)
-            try:
-                await self._one(proposed, rng)
-            except HostError as error:
-                self.tally.fail("host_error", error.what, self.world.name, owner="infra")
-                return
+            await self._one(proposed, rng)
+            if self._losses >= PATIENCE and not self._answered:
+                return  # it does not even start
 
     async def _one(self, proposed: Proposed, rng: random.Random) -> None:
         answers = await self._proven(proposed)
@@ -164,12 +163,18 @@ class Proposals:
         self._refused[tool.name] += 1
 
     async def _session(self, proposed: Proposed) -> list[Json] | None:
-        """The calls on servers of their own. Raises HostError when one is lost."""
+        """The calls on servers of their own; None where one is refused, or its server does not start or is lost."""
         host = await LiveHost.open([tool for tool, _ in proposed.calls], self.servers)
         try:
             found: list[Json] = []
             for tool, arguments in proposed.calls:
-                result = await host.call(tool.name, arguments)
+                try:
+                    result = await host.call(tool.name, arguments)
+                except HostError as error:
+                    self.tally.fail("host_error", error.what, self.world.name, owner="infra")
+                    self._losses += 1
+                    self._refused[tool.name] += PATIENCE
+                    return None
                 if not result.ok:
                     code, message = result.error or ("", "")
                     what = f"refuses {arguments}: {code}, {message[:300]}"
