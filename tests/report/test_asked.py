@@ -12,8 +12,10 @@ def _task(worlds: int, distractors: int, faults: int, language: str = "en") -> s
     return json.dumps(
         {
             "axes": {"worlds": worlds, "distractors": distractors},
-            "faults": [{}] * faults,
-            "goals": [{}],
+            "faults": [
+                {"kind": "error", "permanent": number > 0, "explicit": True} for number in range(faults)
+            ],
+            "goals": [{"kind": "blocked" if faults > 1 else "ask"}],
             "persona": {"language": language},
             "world_name": "library" if language != "en" else "elsewhere",
         }
@@ -26,6 +28,9 @@ def test_shares_stand_beside_what_was_asked() -> None:
     assert [found[f"toolsets: {kind}"] for kind in ("own", "mixed", "two")] == [0.5, 0.25, 0.25]
     assert found["tasks with faults"] == 0.5
     assert found["faults in a task: 2"] == 0.5
+    assert [found[f"faults: {kind}"] for kind in ("error", "outage", "stale")] == [2 / 3, 1 / 3, 0.0]
+    assert [found[f"kinds of goals: {kind}"] for kind in ("ask", "act")] == [0.75, 0.25]
+    assert found["distractors: 8"] == 1.0
     assert found["languages, where there are several: de"] == 1.0
     assert asked_and_reached(TasksConfig(), []) == []
     assert asked_lines(asked_and_reached(TasksConfig(), tasks))[0].endswith("asked 0.500  reached 0.500")
