@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from pipeline.judging.standing import Standing, standing_of
 from pipeline.judging.statements import Stated, result_of, stated
 from pipeline.records import Event, Json, Task, ToolCall, Trajectory
 from pipeline.tasks.values import folded
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MadeCall:
     """One call with its answer. `landed`: its effect took place, also when the answer was lost."""
 
@@ -29,9 +30,12 @@ class MadeCall:
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """The tools of a task by what they may do."""
+    """What is one for all attempts at a task: its tools by what they may do, and what its agent knows beforehand."""
 
     task: Task
+    standing: Standing
+    stated: frozenset[Stated]
+    """The values of the instructions."""
     writes: frozenset[str]
     destructive: frozenset[str]
 
@@ -48,7 +52,9 @@ def _offered(task: Task) -> Offered:
         tools = task.agent.toolset.tools
         writes = frozenset(tool.name for tool in tools if not tool.annotations.read_only)
         destructive = frozenset(tool.name for tool in tools if tool.annotations.destructive)
-        found = _OFFERED[id(task)] = Offered(task, writes, destructive)
+        lines = task.agent.system_prompt.split("\n")  # most lines are those of other agents, too
+        values = frozenset().union(*(stated(f"{line}\n") for line in lines))
+        found = _OFFERED[id(task)] = Offered(task, standing_of(task), values, writes, destructive)
     return found
 
 
@@ -85,8 +91,8 @@ class Evidence:
         self.task = task
         self.trajectory = trajectory
         self.events: Sequence[Event] = trajectory.events
-        offered = _offered(task)
-        self.writes, self.destructive = offered.writes, offered.destructive
+        self._offered = offered = _offered(task)
+        self.standing, self.writes, self.destructive = offered.standing, offered.writes, offered.destructive
         self._read()
 
     def _read(self) -> None:
@@ -123,14 +129,14 @@ class Evidence:
     @cached_property
     def sources(self) -> list[tuple[int, frozenset[Stated]]]:
         """The values that were told, read or instructed, by the event that states them."""
-        return [
-            (
-                event.index,
-                result_of(event.content).values if event.role == "tool" else stated(event.content),
-            )
-            for event in self.events
-            if event.role != "assistant"
-        ]
+        found: list[tuple[int, frozenset[Stated]]] = []
+        for event in self.events:
+            if event.role == "tool":
+                found.append((event.index, result_of(event.content).values))
+            elif event.role != "assistant":
+                own = event.role == "system" and event.content == self.task.agent.system_prompt
+                found.append((event.index, self._offered.stated if own else stated(event.content)))
+        return found
 
     def strange(self, values: frozenset[Stated], before: int) -> frozenset[Stated]:
         """Those of some values that nothing before an event had stated."""

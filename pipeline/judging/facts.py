@@ -15,7 +15,6 @@ from pipeline.judging.evidence import Evidence
 from pipeline.judging.knowledge import Known, parts
 from pipeline.judging.places import meant_in, misplaced, out_of_place, says_twice
 from pipeline.judging.rows import meant_rows
-from pipeline.judging.standing import standing_of
 from pipeline.judging.statements import Stated, counted, stated, words_of
 from pipeline.judging.verdict import verdict
 from pipeline.records import Owner, Value, Verdict
@@ -26,7 +25,7 @@ CHECK = "says what it knows"
 
 def says_what_it_knows(evidence: Evidence) -> Verdict:
     """The first message with a value from nowhere fails; a trajectory without values passes."""
-    known = Known(standing_of(evidence.task), evidence.task.persona.language)
+    known = Known(evidence.standing, evidence.task.persona.language)
     for event in evidence.events:
         if event.role == "assistant":
             if event.content:

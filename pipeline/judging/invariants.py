@@ -69,11 +69,11 @@ def _broken_in(state: Snapshot, worlds: Mapping[str, World]) -> str:
 
 def _broken_at(world: World, state: Snapshot) -> str:
     touched = frozenset(row[0] for row in state.rows)
-    asked = _reading(world, touched)
+    asked, timed = _reading(world, touched)
     if not asked:
         return ""
     rows = str(state.rows) if world.log_tables else ""
-    clock = state.clock if any(":now" in one.sql for one in asked) else ""
+    clock = state.clock if timed else ""
     key = (world.id, state.state, rows, clock)
     if key not in _broken:
         if len(_broken) > _REMEMBERED:
@@ -98,19 +98,18 @@ def _ask(world: World, state: Snapshot, asked: Sequence[Invariant]) -> str:
     return ""
 
 
-_READ: dict[tuple[str, frozenset[str]], tuple[Invariant, ...]] = {}
+_READ: dict[tuple[str, frozenset[str]], tuple[tuple[Invariant, ...], bool]] = {}
 _WORD = re.compile(r"\w+")
 
 
-def _reading(world: World, touched: frozenset[str]) -> tuple[Invariant, ...]:
-    """The invariants that read one of some tables, or a view."""
+def _reading(world: World, touched: frozenset[str]) -> tuple[tuple[Invariant, ...], bool]:
+    """The invariants that read one of some tables, or a view, and whether one of them reads the clock."""
     key = world.id, touched
     if key not in _READ:
         if len(_READ) > 20_000:
             _READ.clear()
         views = re.findall(r"create\s+view\s+(?:if\s+not\s+exists\s+)?\W?(\w+)", world.schema_sql.lower())
         names = {name.lower() for name in touched} | set(views)
-        _READ[key] = tuple(
-            one for one in world.invariants if not names.isdisjoint(_WORD.findall(one.sql.lower()))
-        )
+        found = tuple(one for one in world.invariants if not names.isdisjoint(_WORD.findall(one.sql.lower())))
+        _READ[key] = found, any(":now" in one.sql for one in found)
     return _READ[key]

@@ -23,6 +23,12 @@ _ORDER = (Owner.AGENT, Owner.USER, Owner.TOOL, Owner.JUDGE, Owner.INFRA)
 
 def aggregate(trajectory: str, verdicts: Sequence[Verdict], threshold: float = 1.0) -> Judgement:
     """The judgement on one trajectory. An empty list is unscored."""
+    if (
+        verdicts
+        and all(one.value is Value.PASS for one in verdicts)
+        and any(one.mandatory for one in verdicts)
+    ):
+        return Judgement(trajectory=trajectory, verdicts=tuple(verdicts), value=Value.PASS, reward=1.0)
     mandatory = [one for one in verdicts if one.mandatory]
     failed = sorted((v for v in mandatory if v.value is Value.FAIL), key=lambda v: _ORDER.index(v.owner))
     unscored = [v for v in mandatory if v.value is Value.UNSCORED]

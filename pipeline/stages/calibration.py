@@ -100,22 +100,29 @@ def _measure(name: str, part: str, share: Share, about: dict[str, Any]) -> Row:
     }
 
 
+def measured_errors(folder: RunFolder) -> dict[str, float | None]:
+    """For each judge that gave verdicts of the run's latest judging the larger of its shares of misses and of false
+    alarms, by the latest calibration: what only one judge decides is as sure as that judge. None for one that was not
+    measured or never gave a verdict then."""
+    shares: dict[str, list[float | None]] = {}
+    for unit in folder.units(STAGE)[-1:]:
+        for row in read_rows(folder.unit(*unit) / "measures.parquet", ["name", "part", "value"]):
+            if row["name"] in ("judge_misses", "judge_false_alarms"):
+                shares.setdefault(row["part"], []).append(row["value"])
+            elif row["name"] == "judge_abstentions" and row["value"] == 1:
+                shares.setdefault(row["part"], []).append(None)
+    found: dict[str, float | None] = {}
+    for name in judges_used(folder):
+        known = [share for share in shares.get(name, ()) if share is not None]
+        found[name] = max(known) if known and len(known) == len(shares[name]) else None
+    return found
+
+
 def measured_error(folder: RunFolder) -> float | None:
-    """The largest share of misses or false alarms of any judge that the run's verdicts come from, by the latest
-    calibration: what only one judge decides is as sure as that judge. None when one of them was not measured or never
-    gave a verdict."""
-    units = folder.units(STAGE)
-    if not units:
-        return None
-    errors: dict[str, list[float | None]] = {}
-    for row in read_rows(folder.unit(*units[-1]) / "measures.parquet", ["name", "part", "value"]):
-        if row["name"] in ("judge_misses", "judge_false_alarms"):
-            errors.setdefault(row["part"], []).append(row["value"])
-        elif row["name"] == "judge_abstentions" and row["value"] == 1:
-            errors.setdefault(row["part"], []).append(None)
-    shares = [share for name in judges_used(folder) for share in errors.get(name, [None])]
-    known = [share for share in shares if share is not None]
-    return max(known) if len(known) == len(shares) else None
+    """The largest of the judges' errors; None when one of them was not measured."""
+    errors = list(measured_errors(folder).values())
+    known = [error for error in errors if error is not None]
+    return max(known) if known and len(known) == len(errors) else None
 
 
 def judges_used(folder: RunFolder) -> list[str]:
@@ -133,17 +140,19 @@ def refuse_unsure(folder: RunFolder, config: JudgingConfig) -> None:
     """Raises RunError when `judging.max_error` is set and the judging's error is larger or was never measured."""
     if config.max_error is None:
         return
-    error = measured_error(folder)
-    way_out = f"`tracemill judge calibrate {folder.name}` measures it."
-    if error is None:
+    errors = measured_errors(folder)
+    unmeasured = [name for name, error in errors.items() if error is None]
+    if unmeasured:
         raise RunError(
-            f"The run {folder.name} demands a judging error of at most {config.max_error:g}, and none was measured for"
-            f" {', '.join(judges_used(folder))}.",
-            way_out=way_out,
+            f"The run {folder.name} demands a judging error of at most {config.max_error:.2%}, and none was measured for"
+            f" {', '.join(unmeasured)}.",
+            way_out=f"`tracemill judge calibrate {folder.name}` measures it.",
         )
-    if error > config.max_error:
+    past = {name: error for name, error in errors.items() if error is not None and error > config.max_error}
+    if past:
+        said = ", ".join(f"{name} ({error:.2%})" for name, error in past.items())
         raise RunError(
-            f"The judging of the run {folder.name} errs in {error:.2%} of cases, more than the {config.max_error:.2%}"
-            " of judging.max_error: nothing is published.",
+            f"The run {folder.name} demands a judging error of at most {config.max_error:.2%}, and more was measured for"
+            f" {said}: nothing is published.",
             way_out="Mend the checks or judges, judge again and calibrate again.",
         )

@@ -23,7 +23,7 @@ from pipeline.stages.stored import open_run
 from pipeline.stages.tasks import task_units, tasks_unit
 from pipeline.stages.trajectories import trajectories_unit, trajectory_units
 from pipeline.stages.worlds import worlds_unit
-from pipeline.store import Catalog, RunFolder
+from pipeline.store import Catalog, Row, RunFolder
 from tests.report.browser import browser, chromium
 
 SETTINGS = {
@@ -98,6 +98,31 @@ async def test_an_unsure_judging_is_not_published(run: Context, tmp_path: Path) 
     if error:
         with pytest.raises(RunError, match="nothing is published"):
             refuse_unsure(run.folder, JudgingConfig(max_error=0.0))
+
+
+def measured(judge: str, misses: float, alarms: float, abstentions: float = 0.0) -> list[Row]:
+    values = {"judge_misses": misses, "judge_false_alarms": alarms, "judge_abstentions": abstentions}
+    return [
+        {"stage": "calibration", "name": name, "part": judge, "value": value, "n": 100, "detail": {}}
+        for name, value in values.items()
+    ]
+
+
+async def test_only_the_judges_past_the_error_are_named(
+    run: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.stages.calibration.judges_used", lambda _: ["harsh", "new", "rules"])
+    rows = [*measured("rules", 0.01, 0.0), *measured("harsh", 0.0, 0.25), *measured("idle", 0.9, 0.9)]
+    run.folder.write_shard("calibration", 1, {"measures": rows})
+    strict = JudgingConfig(max_error=0.02)
+    with pytest.raises(RunError, match=r"2\.00%, and none was measured for new\."):
+        refuse_unsure(run.folder, strict)
+    run.folder.write_shard("calibration", 2, {"measures": [*rows, *measured("new", 0.0, 0.0)]})
+    with pytest.raises(RunError, match=r"more was measured for harsh \(25\.00%\): nothing is published"):
+        refuse_unsure(run.folder, strict)
+    run.folder.write_shard("calibration", 3, {"measures": [*rows, *measured("new", 0.0, 0.0, 1.0)]})
+    with pytest.raises(RunError, match=r"none was measured for new\."):
+        refuse_unsure(run.folder, strict)
 
 
 async def test_selection_keeps_only_what_passed(run: Context, tmp_path: Path) -> None:
