@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -21,7 +22,8 @@ def persistence(folder: RunFolder) -> None:
 
     A fact is a cell of a row that a call changed, as the engine noted it then. A later result speaks of it when it holds
     the row's key and a column of that name which no other table of the world has. Answers that an injected fault made stale
-    are left out: they are old on purpose, and the event says so.
+    are left out: they are old on purpose, and the event says so. Nothing is as written, too, where a tool's own SQL puts
+    a word in its place (`coalesce(cleared, 'still open')`), and shows that word.
     """
     written = met = kept = episodes = 0
     for one in stored(Context.open(folder.path)):
@@ -30,7 +32,7 @@ def persistence(folder: RunFolder) -> None:
             continue  # names of columns say too little where several worlds speak
         episodes += 1
         facts: Facts = {}
-        columns = _columns(one.world)
+        columns, words = _columns(one.world), _words_for_nothing(one.world)
         before: Snapshot | None = None
         for event in one.trajectory.events:
             if event.role != "tool":
@@ -42,12 +44,12 @@ def persistence(folder: RunFolder) -> None:
                 before = after
             older = {place: cells for place, cells in facts.items() if place not in fresh}
             if event.ok and not (event.fault and event.fault.kind == "stale"):  # old by the task's own plan
-                seen = [_compared(row, older, columns) for row in _objects(_read(event.content))]
+                seen = [_compared(row, older, columns, words) for row in _objects(_read(event.content))]
                 met, kept = met + sum(n for n, _ in seen), kept + sum(n for _, n in seen)
             for place, cells in fresh.items():
                 facts.setdefault(place, {}).update(cells)
         if before is not None:
-            seen = [_compared(row, facts, columns) for row in _looked_up(one.world, before, facts)]
+            seen = [_compared(row, facts, columns, words) for row in _looked_up(one.world, before, facts)]
             met, kept = met + sum(n for n, _ in seen), kept + sum(n for _, n in seen)
     share = f"{kept / met:.2%}" if met else "none"
     print(
@@ -56,12 +58,16 @@ def persistence(folder: RunFolder) -> None:
     )
 
 
+_INSTEAD = re.compile(r"(?:coalesce|ifnull)\(\s*(?:\w+\.)?(\w+)\s*,\s*'([^']*)'\s*\)", re.IGNORECASE)
 Facts = dict[tuple[str, Json], dict[str, Json]]
 """Table and key to the cells that were written last."""
 
 
 def _compared(
-    row: dict[str, Json], facts: Facts, columns: Sequence[tuple[str, str, set[str]]]
+    row: dict[str, Json],
+    facts: Facts,
+    columns: Sequence[tuple[str, str, set[str]]],
+    words: set[tuple[str, Json]],
 ) -> tuple[int, int]:
     """How many facts an object of a result speaks of, and of how many as they were written."""
     met = kept = 0
@@ -69,7 +75,8 @@ def _compared(
         wanted = facts.get((table, row[key]), {}) if isinstance(row.get(key), str | int) else {}
         for name in names & row.keys() & wanted.keys():
             met += 1
-            kept += _alike(row[name], wanted[name])
+            instead = wanted[name] is None and (name, row[name]) in words
+            kept += instead or _alike(row[name], wanted[name])
     return met, kept
 
 
@@ -98,6 +105,12 @@ def _looked_up(world: World, state: Snapshot, facts: Facts) -> Iterator[dict[str
                 answer = live.call(tool.name, filled)
                 yield from _objects(answer.value) if answer.ok else ()
     live.close()
+
+
+def _words_for_nothing(world: World) -> set[tuple[str, Json]]:
+    """Columns, and the words that tools of a world show in place of NULL in them."""
+    programs = " ".join(step.sql for tool in world.tools if tool.program for step in tool.program.steps)
+    return set(_INSTEAD.findall(programs))
 
 
 def _columns(world: World) -> list[tuple[str, str, set[str]]]:
