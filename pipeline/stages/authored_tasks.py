@@ -11,7 +11,7 @@ from pipeline.records import Task, World, canonical_json
 from pipeline.stages.context import Context, Tally
 from pipeline.stages.players import Players
 from pipeline.stages.task_making import Proposal, TaskMaker
-from pipeline.stages.yields import yield_rows
+from pipeline.stages.yields import lost_rows, yield_rows
 from pipeline.store import Row
 from pipeline.tasks.authored.wanted import Wanted, wanted_tasks
 from pipeline.tasks.authored.wishes import Stage
@@ -21,6 +21,9 @@ from pipeline.tools.evolve.authored.texts import foreign
 STAGE = "tasks"
 Add = Callable[[Task, World, object], None]
 """Takes an admitted task with its world and what the gate and the probes saw."""
+DISPENSABLE = ("cast", "checks")
+"""What a task can do without: the personas that ship stand in for a cast, and assertions that rules derive from the
+calls are in every rubric. It is a row all the same."""
 _WAVE = 4
 """Tasks of one world that are proposed side by side; the next wave sees what the last one brought."""
 
@@ -44,6 +47,7 @@ async def authored_tasks(
         host,
     )
     await propose_all(maker, context.config, world, count, tally, add)
+    tally.failures += lost_rows(STAGE, [step for step in maker.steps if step.stage in DISPENSABLE])
     tally.tokens += sum(step.tokens for step in maker.steps)
     tally.cost += sum(step.cost for step in maker.steps)
     model = players.plays("author")
