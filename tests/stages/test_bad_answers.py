@@ -41,7 +41,7 @@ OWN: dict[str, dict[str, tuple[dict[str, Any], str]]] = {
     },
     "checks": {
         "400 of them": ({"checks": [{"name": "it is so", "sql": "select 1"}] * 400}, "too many"),
-        "another dialect": ({"checks": [{"name": "one is lent", "sql": "SELECT TOP 1 * FROM [dbo].[loans]"}]}, "broken SQL"),
+        "another dialect": ({"checks": [{"name": "one is lent", "sql": "SELECT TOP 1 * FROM [dbo].[loans]"}]}, "check"),
         "true from the start": ({"checks": [{"name": "it is so", "sql": "select 1 = 1"}]}, "true from the start"),
     },
 }  # fmt: skip
