@@ -54,13 +54,14 @@ class Grammar:
 
 
 def capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    """With a capital at the beginning, unless that is an address, which stays as it is."""
+    return text if "@" in text.partition(" ")[0] else text[:1].upper() + text[1:]
 
 
 _AFTER_GREETING = re.compile(
     r"^((?:Hi|Hello|Hey|Heya|Hiya|Yo|Sup|Morning|Good day|Dear|Alright|Greetings|Ok)\b[\w' ]{0,20}, )([A-Z])(?=[a-z])"
 )
-_SENTENCE = re.compile(r"(^|[.!?…] +)([¿¡]?[a-zà-ÿ])")
+_SENTENCE = re.compile(r"(^|[.!?…] +)([¿¡]?[a-zà-ÿ])(?!\S*@)")
 
 
 def tidy(text: str, language: str = "en") -> str:
