@@ -11,7 +11,9 @@ import pytest
 
 from pipeline.config import load_config
 from pipeline.records import Task
+from pipeline.report.stats import collect
 from pipeline.stages.context import Context
+from pipeline.stages.environment import compare_run, replay_run, summary
 from pipeline.stages.replay import replay_trajectory
 from pipeline.stages.units import STAGES as UNITS
 from pipeline.stages.units import work
@@ -87,3 +89,19 @@ def test_a_server_that_does_not_start_is_a_row_and_ends_nothing(tmp_path: Path) 
     [row] = [row for row in folder.rows("failures") if row["stage"] == "live_tasks"]
     assert row["kind"] == "no such server"
     assert "'gone'" in row["message"]
+
+
+def test_recorded_calls_against_the_server_now_and_against_a_simulator(shelf: RunFolder) -> None:
+    """Both measures of `tracemill fidelity` on live servers, with their intervals in `stats`."""
+    again = asyncio.run(replay_run(Context.open(shelf.path), 20))
+    assert {row["source"] for row in again} == {"live"}
+    assert all(row["agreed"] for row in again)
+    rate = summary(again)["all"]
+    assert (rate["share"], rate["n"]) == (1.0, len(again))
+    played = asyncio.run(compare_run(Context.open(shelf.path), 20))
+    assert {(row["source"], row["bucket"]) for row in played} == {("server", "real servers")}
+    assert [row["tool"] for row in played] == [row["tool"] for row in again]
+    told = collect(shelf.data_dir, shelf.path.name)["environment"]
+    low, high = told["replay"][0]["ci95"]
+    assert 0 < low < 1
+    assert high == pytest.approx(1.0)
