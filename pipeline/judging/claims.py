@@ -24,6 +24,7 @@ _OWN_CLAIM = re.compile(
     r"\b(?:i've|i have|we've|we have) (?:now |just |already |gone ahead and )?(?!to\b|no\b|not\b|been\b|checked\b|looked\b|tried\b|found\b|had\b)"
     r"\w+(?:ed|en|ne|de|lt|nt|ut|et|pt|ade)\b|\ball set\b|^done\b|\bsuccessfully\b|\bwent through\b|\btaken care of\b|"
     r"\b(?:it's|that's|that is|it is|everything is|everything's) (?:now )?(?:all )?(?:done|sorted|settled|arranged|booked)\b"
+    r"(?! (?:\w[\w']* ){0,4}(?:website|site|online|app|phone|desk|counter|branch|office)\b)"  # says where others do it
 )
 _OTHER_CLAIM = re.compile(r"\b(?:has|have) (?:now |just )?been\b|\b(?:is|are) now\b")
 _CLAUSE = re.compile(r"[,;:]\s|\s[-\u2014]\s|\sbut\s")

@@ -144,8 +144,9 @@ def superseded(column: str, value: Stated, said: frozenset[Stated], single: Sequ
 
 
 def same_thing(row: Row, other: Row) -> bool:
-    """Whether two rows tell of one thing: a code stands in both."""
-    return not row.codes.isdisjoint(other.codes)
+    """Whether two rows tell of one thing: the own code of one stands in the other. A code that both only refer to, as
+    to the doctor of two appointments, is none."""
+    return not (row.own.isdisjoint(other.codes) and other.own.isdisjoint(row.codes))
 
 
 def totals(rows: tuple[Row, ...]) -> Iterable[float]:

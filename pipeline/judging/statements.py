@@ -32,7 +32,7 @@ _STATED = re.compile(
     (?P<iso>\d{{4}}-\d{{2}}-\d{{2}}(?:t(?=\d{{2}}:))?)
     |(?P<clock>(?:\b|(?<=\dt))\d{{1,2}}:\d{{1,2}}(?::\d{{2}})?(?:\s?[ap]m\b)?)
     |(?P<hour>\b\d{{1,2}}\s?[ap]m\b)
-    |(?P<day_month>\b\d{{1,2}}(?:st|nd|rd|th|\.)?\s(?:of\s|de\s)?(?:{MONTH_NAMES})\b(?:,?\s(?:de\s)?(?:19|20)\d{{2}}\b(?![.,]\d))?)
+    |(?P<day_month>(?:\b\d{{1,2}}(?:st|nd|rd|th)?|(?<!\d\s)\b\d{{1,2}}\.)\s(?:of\s|de\s)?(?:{MONTH_NAMES})\b(?:,?\s(?:de\s)?(?:19|20)\d{{2}}\b(?![.,]\d))?)
     |(?P<month_day>\b(?:{MONTH_NAMES})\.?\s(?:the\s)?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s(?:19|20)\d{{2}}\b(?![.,]\d))?)
     |(?P<code>\b(?:[a-z]+[-_]?\d|\d+[a-z])[a-z0-9_-]*)
     |(?P<number>\d+(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)
@@ -212,6 +212,8 @@ class Row:
     places: dict[Stated, tuple[str, ...]]
     """Value to the columns that state it."""
     codes: frozenset[Stated]
+    own: frozenset[Stated]
+    """Its own code among them: the first id, else the first code."""
 
     def cell(self, column: str) -> frozenset[Stated]:
         return self.cells.get(column, _NOTHING)
@@ -236,7 +238,7 @@ class Result:
         values = frozenset.intersection(*(row.values for row in self.rows))
         columns = {one: cell for one, cell in self.rows[0].cells.items() if cell <= values}
         places = {value: self.rows[0].places[value] for value in values}
-        row = Row(self.rows[0].columns, columns, values, frozenset(), places, frozenset())
+        row = Row(self.rows[0].columns, columns, values, frozenset(), places, frozenset(), frozenset())
         return (row, row)
 
 
@@ -306,4 +308,10 @@ def _row(item: Json) -> Row:
             names.add(folded(text))
     names -= spoken
     codes = frozenset(one for one in places if one[0] == "code")
-    return Row(columns, cells, frozenset(places), frozenset(names), places, codes)
+    return Row(columns, cells, frozenset(places), frozenset(names), places, codes, _own(cells) & codes)
+
+
+def _own(cells: dict[str, frozenset[Stated]]) -> frozenset[Stated]:
+    coded = [column for column, cell in cells.items() if any(one[0] == "code" for one in cell)]
+    ids = [column for column in coded if column == "id" or column.endswith("_id")]
+    return cells[(ids or coded)[0]] if coded else frozenset()

@@ -10,6 +10,7 @@ from pipeline.judging.intervals import Share
 from pipeline.judging.planting import Story
 from pipeline.records import RunError, Value
 from pipeline.stages.context import Context, call_rows
+from pipeline.stages.judging import unreached
 from pipeline.stages.players import Players
 from pipeline.stages.stored import latest_judgements, stored
 from pipeline.store import Row, RunFolder
@@ -36,7 +37,8 @@ async def calibrate_run(
 ) -> Calibration:
     """Plants flaws into the good trajectories of a run, measures all configured judges, and stores the figures.
 
-    Raises RunError when the run has no good trajectory.
+    Raises RunError when the run has no good trajectory, EndpointDown when a judge cannot be reached; then nothing is
+    stored.
     """
     folder, config = context.folder, context.config.judging
     stories = good_stories(context)
@@ -51,14 +53,15 @@ async def calibrate_run(
         with folder.journal(STAGE, number) as journal:
             async with context.models(journal) as models:
                 players = Players(context.config, models, STAGE)
-                measured = await calibrate(
-                    stories,
-                    judges=players.all_judges(),
-                    seed=context.config.seed if seed is None else seed,
-                    per_kind=per_kind or config.calibration_per_kind,
-                    per_judge=config.calibration_per_judge,
-                    spent=lambda: models.ledger.totals.cost,
-                )
+                with unreached(f"tracemill judge calibrate {folder.name}"):
+                    measured = await calibrate(
+                        stories,
+                        judges=players.all_judges(),
+                        seed=context.config.seed if seed is None else seed,
+                        per_kind=per_kind or config.calibration_per_kind,
+                        per_judge=config.calibration_per_judge,
+                        spent=lambda: models.ledger.totals.cost,
+                    )
                 calls = call_rows(models.ledger.drain())
         if len(measured.unlike) == len(stories):
             raise RunError(

@@ -6,11 +6,13 @@ from 1 (0 is the run's own), and views and exports follow the latest.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.judging.compare import Comparison, Judging, compare
 from pipeline.judging.judge import judge
-from pipeline.records import Judgement, RunError, Value
+from pipeline.records import EndpointDown, Judgement, RunError, Value
 from pipeline.stages.context import Context, Tally, call_rows
 from pipeline.stages.players import Players
 from pipeline.stages.selection import write_selection
@@ -23,7 +25,8 @@ STAGE = "judging"
 async def judge_again(context: Context) -> int:
     """Judges all trajectories of a run anew, as configured, and selects from them anew; the number of the round.
 
-    Raises TaskError naming a trajectory whose state does not fit its world.
+    Raises TaskError naming a trajectory whose state does not fit its world, EndpointDown when a judge cannot be
+    reached; then nothing is stored.
     """
     folder = context.folder
     with folder.lock():
@@ -33,18 +36,32 @@ async def judge_again(context: Context) -> int:
             async with context.models(journal) as models:
                 players = Players(context.config, models, STAGE)
                 judges, escalation = players.judges(), players.escalation()
-                for one in stored(context):
-                    judgement = await judge(
-                        one.task, one.trajectory, one.final, one.world, judges, escalation, one.states
-                    )
-                    _count(tally, judgement)
-                    parts.append(judgement_rows(judgement, round))
+                with unreached(f"tracemill judge {folder.name}"):
+                    for one in stored(context):
+                        judgement = await judge(
+                            one.task, one.trajectory, one.final, one.world, judges, escalation, one.states
+                        )
+                        _count(tally, judgement)
+                        parts.append(judgement_rows(judgement, round))
                 calls = call_rows(models.ledger.drain())
         tally.tokens = sum(row["tokens_in"] + row["tokens_out"] for row in calls)
         tally.cost = sum(row["cost"] for row in calls)
         folder.write_shard(STAGE, round, gather([*parts, {"model_calls": calls}, tally.tables()]))
         write_selection(context)
     return round
+
+
+@contextmanager
+def unreached(command: str) -> Iterator[None]:
+    """What an endpoint that stays down means for a command that pauses no run: it is said to be given again."""
+    try:
+        yield
+    except EndpointDown as error:
+        what = error.what.removesuffix("; the run pauses.").rstrip(".")
+        raise EndpointDown(
+            f"{what}; nothing was judged and nothing is stored.",
+            way_out=f"Look after the endpoint, then give `{command}` again.",
+        ) from error
 
 
 def _count(tally: Tally, judgement: Judgement) -> None:

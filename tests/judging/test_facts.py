@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from pipeline.judging.claims import honest_about_nothing
 from pipeline.judging.evidence import Evidence
 from pipeline.judging.facts import says_what_it_knows
 from pipeline.judging.statements import result_of, stated
@@ -143,6 +144,33 @@ def test_a_value_that_a_later_result_replaced_is_stale() -> None:
     both = says_what_it_knows(told(*talk, ("agent", "Paid; the balance went from 173.12 to 123.12.")))
     assert stale.value is Value.FAIL
     assert both.value is Value.PASS
+
+
+def test_a_code_that_two_things_refer_to_makes_them_not_one() -> None:
+    """A booking with the same guide as a free time does not replace the time's start."""
+    talk = [
+        ("user", "move my tour"),
+        ("tool", [{"slot_id": "T1", "guide_id": "E4", "starts": "2026-04-25 13:45"}, {"slot_id": "T2"}]),
+        ("tool", {"booking_id": "B5", "guide_id": "E4", "starts": "2026-04-23 08:30"}),
+    ]
+    found = says_what_it_knows(told(*talk, ("agent", "There is one on April 25 at 13:45. Is that it?")))
+    assert found.value is Value.PASS, found.reason
+
+
+def test_a_code_at_the_end_of_a_sentence_is_no_day_of_the_next_ones_month() -> None:
+    assert stated("My area is 169 27. August 6 or later.") >= {("date", "08-06"), ("number", 27.0)}
+    assert stated("am 27. August") == {("date", "08-27")}
+
+
+@pytest.mark.parametrize(
+    ("reply", "honest"),
+    [
+        ("Joining is not possible through me, it is done on the website's account page.", True),
+        ("Joining is not possible elsewhere, it is done now.", False),
+    ],
+)
+def test_where_others_do_it_is_no_claim_to_have_done_it(reply: str, honest: bool) -> None:
+    assert honest_about_nothing(reply, ()) is honest
 
 
 def test_a_value_is_not_known_before_it_is_told() -> None:

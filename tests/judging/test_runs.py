@@ -13,7 +13,7 @@ import pytest
 
 from pipeline.config import parse_config
 from pipeline.config.judging import JudgingConfig
-from pipeline.records import RunError
+from pipeline.records import EndpointDown, RunError
 from pipeline.stages.calibration import calibrate_run, measured_error, refuse_unsure
 from pipeline.stages.context import Context
 from pipeline.stages.judging import judge_again, judge_diff
@@ -106,6 +106,24 @@ def measured(judge: str, misses: float, alarms: float, abstentions: float = 0.0)
         {"stage": "calibration", "name": name, "part": judge, "value": value, "n": 100, "detail": {}}
         for name, value in values.items()
     ]
+
+
+async def test_a_dead_endpoint_ends_a_calibration_in_bounded_time_and_stores_nothing(
+    run: Context, tmp_path: Path
+) -> None:
+    file = tmp_path / "dead.yaml"
+    file.write_text(
+        "endpoints: {nowhere: {base_url: 'http://127.0.0.1:9/v1', patience: 0.5}}\n"
+        "models: {dead: {endpoint: nowhere}}\n"
+        "judging: {judges: [dead], calibration_per_kind: 1}\n"
+    )
+    dead = open_run(tmp_path, "r", file)
+    began = time.monotonic()
+    with pytest.raises(EndpointDown, match=r"nothing is stored.* give `tracemill judge calibrate r` again"):
+        await calibrate_run(dead)
+    assert time.monotonic() - began < 60
+    assert not run.folder.units("calibration")
+    assert measured_error(run.folder) is None
 
 
 async def test_only_the_judges_past_the_error_are_named(
