@@ -19,7 +19,7 @@ from pipeline.stages.tasks import Rows
 from pipeline.store import domain_row, world_row
 from pipeline.tasks.gate import Attempt, Outcome, gate
 from pipeline.teacher.live import Proposed, live_task, live_world, propose
-from pipeline.teacher.plainly import failing, sayable, tells_now
+from pipeline.teacher.plainly import failing, lasting, sayable
 from pipeline.teacher.policy import TeacherPolicy
 from pipeline.teacher.user import TeacherUser
 from pipeline.tools.repository import Repository
@@ -138,14 +138,20 @@ class Proposals:
             self.tally.reject(kind, report.reason, subject=task.id, detail=report.evidence())
 
     async def _proven(self, proposed: Proposed) -> list[Json] | None:
-        """What the server answers, the same in two fresh sessions; None with the reason as a row."""
+        """What the server answers in two fresh sessions alike, by call; None with the reason as a row.
+
+        What differs (the time of day) is not asked for later. After a change nothing may differ: the answers to changes
+        are all that is known of the state.
+        """
         first = await self._session(proposed)
         second = await self._session(proposed) if first is not None else None
         if first is None or second is None:
             return None
+        kept: list[Json] = []
         for (tool, _), one, other in zip(proposed.calls, first, second, strict=True):
-            if one != other or tells_now(one, datetime.now(UTC)):
-                what = "answers otherwise from time to time, so that nothing can be expected of it"
+            same = lasting(one, other, datetime.now(UTC))
+            if not same or (one != other and not tool.annotations.read_only):
+                what = "answers otherwise each time, so that nothing can be expected of it"
                 self._reject("not the same twice", tool, what)
                 return None
             if failing(one):
@@ -155,8 +161,9 @@ class Proposals:
                 what = "gives an answer that is empty, too long or too nested to be told in a message"
                 self._reject("no answer to tell", tool, what)
                 return None
+            kept.append(same)
         self._answered |= {tool.name for tool, _ in proposed.calls}
-        return first
+        return kept
 
     def _reject(self, kind: str, tool: ToolSpec, what: str) -> None:
         self.tally.reject(kind, f"{tool.name} {what}", self.world.name)

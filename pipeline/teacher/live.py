@@ -141,7 +141,7 @@ def live_task(
     distractors: Sequence[ToolSpec],
     rng: random.Random,
 ) -> Task:
-    """The task whose reference are these calls, which the server has answered like this."""
+    """The task whose reference are these calls. `answers`: what lasts of what the server has answered, by call."""
     facts: dict[str, Fact] = {}
     goals: list[Goal] = []
     calls: list[ReferenceCall] = []

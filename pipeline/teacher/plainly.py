@@ -64,10 +64,16 @@ def failing(value: Json) -> bool:
     return any(_TROUBLE.search(text) for _, text in leaves(value))
 
 
-def tells_now(value: Json, now: datetime) -> bool:
-    """Whether an answer holds the present day, so that it is another one tomorrow."""
-    days = [now + timedelta(days=shift) for shift in (-1, 0, 1)]
-    return any(f"{day:%Y-%m-%d}" in text for _, text in leaves(value) for day in days)
+def lasting(first: Json, second: Json, now: datetime) -> list[Json]:
+    """What two answers to one question have in common, without what holds the present day: that will still be so
+    tomorrow."""
+    days = [f"{now + timedelta(days=shift):%Y-%m-%d}" for shift in (-1, 0, 1)]
+    again = set(leaves(second))
+    return [
+        {label: text}
+        for label, text in leaves(first)
+        if (label, text) in again and not any(day in text for day in days)
+    ]
 
 
 def told_plainly(value: Json, rng: random.Random, said: Collection[str] = ()) -> str:

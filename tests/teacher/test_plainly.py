@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline.judging.statements import stated
 from pipeline.records import Json
-from pipeline.teacher.plainly import failing, leaves, sayable, tells_now, told_plainly, told_values
+from pipeline.teacher.plainly import failing, lasting, leaves, sayable, told_plainly, told_values
 
 CONVERTED: Json = {"original_value": 16.0, "converted_value": 128.0, "converted_unit": "pint"}
 
@@ -37,10 +37,13 @@ def test_an_error_as_an_answer_is_recognized(text: str) -> None:
     assert not failing({"message": "All is well, 3 rows."})
 
 
-def test_an_answer_with_the_present_day_is_another_one_tomorrow() -> None:
+def test_what_lasts_of_an_answer_is_what_comes_again_and_is_not_of_today() -> None:
     now = datetime(2026, 3, 1, 23, 50, tzinfo=UTC)
-    assert tells_now({"at": "2026-03-02T00:10:00+01:00"}, now)
-    assert not tells_now({"at": "2025-03-02"}, now)
+    first: Json = {"at": "2026-03-02T00:10:00+01:00", "zone": "Asia/Tokyo", "load": 3}
+    second: Json = {"at": "2026-03-02T00:10:00+01:00", "zone": "Asia/Tokyo", "load": 4}
+    assert lasting(first, second, now) == [{"zone": "Asia/Tokyo"}]
+    assert lasting("2026-03-01", "2026-03-01", now) == []
+    assert told_values(lasting(first, second, now), set()) == ("Asia/Tokyo",)
 
 
 SCALARS = st.one_of(st.booleans(), st.integers(-999, 999), st.sampled_from(["pint", "7.25", "2026-03-02"]))
