@@ -14,9 +14,10 @@ from pipeline.tasks.rubric import build_rubric
 from pipeline.tasks.toolsets import Surroundings, toolset
 from pipeline.teacher.axes import axes_of, difficulty
 from pipeline.teacher.drafts import Draft
-from pipeline.teacher.faulting import plan_faults, unanswered
+from pipeline.teacher.faulting import drawn_as, plan_faults, unanswered
 from pipeline.teacher.minds import change_minds, disclose
 from pipeline.teacher.sketch import Sketch, join, rehearse
+from pipeline.teacher.steering import Steering
 from pipeline.worlds.mixed import ahead, compose
 from pipeline.worlds.sql import SqlWorld
 from pipeline.worlds.tongues import in_language, speaks, tongue_of
@@ -44,16 +45,18 @@ class TeacherAuthor:
     async def tasks(self, world: World, count: int, seed: int) -> list[Task]:
         """Up to `count` distinct tasks; fewer where the world does not give more."""
         found: dict[str, Task] = {}
+        steering = Steering()
         for number in range(count * 3):
             if len(found) == count:
                 break
             rng = random.Random(f"{world.id}/{seed}/{number}")
-            task = self._task(world, rng)
-            if task is not None:
-                found.setdefault(task.id, task)
+            task = self._task(world, rng, steering)
+            if task is not None and task.id not in found:
+                found[task.id] = task
+                _count(steering, task)
         return list(found.values())
 
-    def _task(self, world: World, rng: random.Random) -> Task | None:
+    def _task(self, world: World, rng: random.Random, steering: Steering) -> Task | None:
         for number in range(TRIES):
             if number % KEPT == 0:
                 kind = self._toolset_kind(rng)
@@ -62,10 +65,10 @@ class TeacherAuthor:
             worlds.sort(
                 key=lambda one: one.clock, reverse=True
             )  # the time of the conversation is the later one
-            language = self._language(world, rng) if len(worlds) == 1 else "en"
+            language = self._language(world, rng, steering) if len(worlds) == 1 else "en"
             with _opened(worlds, language) as lives:
-                sketch = self._sketch(lives, rng)
-                task = self._finish(sketch, worlds, kind, rng) if sketch else None
+                sketch = self._sketch(lives, rng, steering)
+                task = self._finish(sketch, worlds, kind, rng, steering) if sketch else None
             if task is not None and rng.random() < self.config.keeps(task.axes):
                 return task
         return None
@@ -74,17 +77,16 @@ class TeacherAuthor:
         kinds = list(self.config.toolsets)
         return rng.choices(kinds, [self.config.toolsets[kind] for kind in kinds])[0]
 
-    def _language(self, world: World, rng: random.Random) -> str:
+    def _language(self, world: World, rng: random.Random, steering: Steering) -> str:
         """The user's language: one that the world can be had in."""
         names = [name for name in self.config.languages if speaks(world, name)]
-        return rng.choices(names, [self.config.languages[name] for name in names])[0] if names else "en"
+        return steering.draw("languages", self.config.languages, rng, names) if names else "en"
 
     # ---- goals ------------------------------------------------------------------------------------------
 
-    def _sketch(self, lives: Lives, rng: random.Random) -> Sketch | None:
+    def _sketch(self, lives: Lives, rng: random.Random, steering: Steering) -> Sketch | None:
         """Goals in each of the worlds, joined; None where there are none or they do not go together."""
-        counts = list(self.config.goal_counts)
-        number = rng.choices(counts, [self.config.goal_counts[count] for count in counts])[0]
+        number = steering.draw("goals", self.config.goal_counts, rng)
         parts = len(lives.copies)
         drafts: list[Draft] = []
         for part in range(parts):
@@ -121,7 +123,9 @@ class TeacherAuthor:
 
     # ---- the whole task ---------------------------------------------------------------------------------
 
-    def _finish(self, sketch: Sketch, worlds: Sequence[World], kind: str, rng: random.Random) -> Task | None:
+    def _finish(
+        self, sketch: Sketch, worlds: Sequence[World], kind: str, rng: random.Random, steering: Steering
+    ) -> Task | None:
         relevant = [call.tool for call in sketch.calls]
         lent = []
         if kind != "own" and relevant:
@@ -134,7 +138,7 @@ class TeacherAuthor:
         agent = agent_for(worlds, offered, world.clock, rng, language)
         change_minds(self.config, sketch, agent, rng)
         disclose(self.config, sketch, persona, rng)
-        faults = plan_faults(self.config, sketch, rng)
+        faults = plan_faults(self.config, sketch, rng, steering)
         if not rehearse(sketch.lives, sketch.calls, faults):
             return None
         lost = unanswered(sketch, faults)
@@ -155,6 +159,16 @@ class TeacherAuthor:
             reference=tuple(sketch.calls),
             author="teacher",
         )
+
+
+def _count(steering: Steering, task: Task) -> None:
+    """What a taken task adds to the shares that the next draws lean by."""
+    steering.took("languages", task.persona.language)
+    steering.took("goals", len(task.goals))
+    steering.took("faulty", bool(task.faults))
+    if task.faults:
+        steering.took("fault counts", len(task.faults))
+        steering.took("faults", *map(drawn_as, task.faults))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from pipeline.records import Call, Fault, Json, ReferenceCall
 from pipeline.tasks.lives import Lives
 from pipeline.teacher.meeting import Caller
 from pipeline.teacher.sketch import REFUSES, Sketch
+from pipeline.teacher.steering import Steering
 from pipeline.worlds.tongues import tongue_of
 
 _WAITS = (2.0, 5.0, 10.0, 30.0)
@@ -42,18 +43,20 @@ class Planned:
         )
 
 
-def plan_faults(config: TasksConfig, sketch: Sketch, rng: random.Random) -> tuple[Fault, ...]:
+def plan_faults(
+    config: TasksConfig, sketch: Sketch, rng: random.Random, steering: Steering
+) -> tuple[Fault, ...]:
     """Faults at some of the calls, put into the sketch: where one lasts, the calls end with it and their goal is
     blocked."""
-    if not sketch.calls or rng.random() >= config.fault_rate:
+    rate = config.fault_rate
+    if not sketch.calls or not steering.draw("faulty", {True: rate, False: 1 - rate}, rng):
         return ()
-    counts = list(config.fault_counts)
-    wanted = rng.choices(counts, [config.fault_counts[count] for count in counts])[0]
+    wanted = steering.draw("fault counts", config.fault_counts, rng)
     open_, chosen = list(_possible(config, sketch, rng)), list[Planned]()
     while open_ and len(chosen) < wanted:
         # First the kind by its configured weight, then the place: a rare place does not make a kind rare.
         kinds = list(dict.fromkeys(one.kind for one in open_))
-        kind = rng.choices(kinds, [config.faults[one] for one in kinds])[0]
+        kind = steering.draw("faults", config.faults, rng, kinds)
         places = [one for one in open_ if one.kind == kind]
         taken = rng.choices(places, [one.weight for one in places])[0]
         chosen.append(taken)
@@ -64,6 +67,13 @@ def plan_faults(config: TasksConfig, sketch: Sketch, rng: random.Random) -> tupl
         sketch.goals[goal] = sketch.goals[goal].replace(kind="blocked")
         sketch.told[goal] = ()
     return _numbered(sketch, {one.position: one.fault for one in chosen})
+
+
+def drawn_as(fault: Fault) -> str:
+    """The configured kind of a planned fault: some kinds are variants of one."""
+    if fault.kind == "error" and fault.permanent:
+        return "outage"
+    return "truncated" if fault.kind == "partial" and not fault.explicit else fault.kind
 
 
 def _numbered(sketch: Sketch, at: Mapping[int, Fault]) -> tuple[Fault, ...]:
