@@ -8,6 +8,7 @@ from typing import Any
 from pipeline.config import load_config
 from pipeline.report import yields
 from pipeline.report.asked import asked_and_reached, asked_lines
+from pipeline.report.attempts import pass_at_k, pass_at_k_line
 from pipeline.report.axes import lines as axis_lines
 from pipeline.report.axes import spread
 from pipeline.report.environment import environment, environment_lines
@@ -38,6 +39,12 @@ def collect(data: Path, run: str | None) -> dict[str, Any]:
             "select difficulty, count(*) as attempts, sum(passed::int)::bigint as kept, avg(passed::int) as pass_rate "
             "from trajectories {where} group by 1 order by 1"
         ),
+        "pass_at_k": pass_at_k(
+            rows(
+                "select run, task, count(passed) as n, coalesce(sum(passed::int), 0)::bigint as passed from trajectories {where} "
+                "group by all"
+            )
+        ),
         "asked": _asked(data, run, rows),
         "axes": spread(row["axes"] for row in rows("select axes from tasks {also} admitted") if row["axes"]),
         "tool_coverage": {
@@ -55,7 +62,9 @@ def collect(data: Path, run: str | None) -> dict[str, Any]:
             "(select passed, json_array_length(record->'planted') > 0 as flawed from trajectories {where})"
         ),
         "rejected": rows(
-            "select stage, kind, count(*) as n from failures {where} group by all order by n desc, stage, kind limit 12"
+            # What was judged again is counted as it is judged now.
+            "select stage, kind, count(*) as n from failures {also} not (kind = 'judged failed' and stage <> 'judging' "
+            "and run in (select run from funnel where stage = 'judging')) group by all order by n desc, stage, kind limit 12"
         ),
         "model_calls": one(
             "select count(*) as calls, count(*) filter (cached) as cached, coalesce(sum(tokens_in), 0)::bigint as tokens_in, "
@@ -97,6 +106,7 @@ def text(figures: dict[str, Any]) -> str:
     for row in figures["pass_rate"]:
         rate = "-" if row["pass_rate"] is None else f"{row['pass_rate']:.3f}"
         lines.append(f"pass rate {row['difficulty']:<10} {rate}  of {row['attempts']} attempts")
+    lines.append(pass_at_k_line(figures["pass_at_k"]))
     lines.extend(axis_lines(figures["axes"]))
     lines.extend(asked_lines(figures["asked"]))
     coverage, kept = figures["tool_coverage"], figures["state_persistence"]
