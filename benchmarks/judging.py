@@ -37,7 +37,7 @@ from pipeline.teacher.user import TeacherUser
 from pipeline.worlds.load import load_world
 from pipeline.worlds.sql import SqlHost
 
-SEED, HELD_OUT = 11, 2026
+SEED, HELD_OUT = 11, 4051
 ATTEMPTS = 2
 Attempt = tuple[World, Task, Trajectory, Snapshot]
 
