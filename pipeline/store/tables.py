@@ -17,7 +17,7 @@ SCHEMA_VERSION = 3
 """Raised when a column is added, removed or retyped; a run folder of another version is refused."""
 
 STAGES = (
-    "worlds domains evolve mcp tasks played environment trajectories resumed code_tasks code resumed_code selection "
+    "worlds domains evolve mcp tasks played live_tasks environment trajectories resumed code_tasks code resumed_code selection "
     "documents rephrase"
 ).split()
 """The stages of a run in the order in which it walks through them; those of looking again come after."""
