@@ -41,6 +41,8 @@ def persistence(folder: RunFolder) -> None:
             if event.before != event.after and after is not None:
                 fresh = _changed(one.world, before, after)
                 written += sum(map(len, fresh.values()))
+                for place in _back(before, after):
+                    facts.pop(place, None)
                 before = after
             older = {place: cells for place, cells in facts.items() if place not in fresh}
             if event.ok and not (event.fault and event.fault.kind == "stale"):  # old by the task's own plan
@@ -124,6 +126,12 @@ def _columns(world: World) -> list[tuple[str, str, set[str]]]:
         for name, table in tables.items()
         if len(table.key) == 1
     ]
+
+
+def _back(before: Snapshot | None, after: Snapshot) -> set[tuple[str, Json]]:
+    """Table and key of rows that are as in the seed again: a snapshot no longer names them."""
+    there = {(table, key) for table, key, _ in after.rows}
+    return {(table, key) for table, key, _ in (before.rows if before else ())} - there
 
 
 def _changed(world: World, before: Snapshot | None, after: Snapshot) -> Facts:
